@@ -1,0 +1,135 @@
+"""What the workflow needs from the outside world. Adapters and the store fulfil these; tests bring hand-written fakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Json = Mapping[str, Any]
+Progress = Callable[[Json], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """One inventory host with everything that connecting to it needs, as Ansible would use it."""
+
+    name: str
+    variables: Mapping[str, Any] = field(default_factory=dict)  # may hold secrets: never printed, never recorded
+
+
+class Inventory(Protocol):
+    """The operator's Ansible inventory."""
+
+    def hosts(self, pattern: str) -> Sequence[HostAddress]:
+        """The hosts of a group or a single host, in inventory order, `--limit` applied; empty when nothing matches."""
+
+
+class Door(Protocol):
+    """An open conversation with the host program on one host; for reading, staging and watching.
+
+    It never changes the service: that goes through `Playbooks`.
+    """
+
+    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+        """Ask the host program; returns its answer.
+
+        Raises:
+            HostCallError: it answered that it did not do it.
+            ContactLost: no answer within `timeout` seconds, or the connection ended.
+        """
+
+    def close(self) -> None:
+        """End the conversation; the remote process ends with it."""
+
+
+class Doors(Protocol):
+    """Opens doors; one per host, kept open for the run."""
+
+    def open(self, host: HostAddress) -> Door:
+        """Connect (host key checked, as Ansible would) and start the host program. Raises ContactLost or Refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayResult:
+    """What one play did on one host: the answers of the host program's module, in order."""
+
+    answers: Sequence[dict[str, Any]]
+
+
+class Playbooks(Protocol):
+    """Runs one of our plays against exactly one host through ansible-runner."""
+
+    def run(self, play: str, host: HostAddress, arguments: Json, *, timeout: float) -> PlayResult:
+        """Run `playbooks/PLAY.yml`; counts only if the final stats arrived and name the host.
+
+        Raises:
+            HostCallError: the host program refused or failed; its reason and text.
+            ContactLost: unreachable, or no final stats: what happened on the host is unknown.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the journal."""
+
+    sequence: int
+    run: str
+    step: int  # 0: the run itself
+    kind: str  # "run.opened", "write.intent", "write.outcome", "verdict", ...
+    at: str  # ISO 8601 with microseconds, UTC, the controller's clock
+    body: Json
+    hash: str
+
+
+class Journal(Protocol):
+    """Append-only and hash-chained: an event is on disk when `append` returns."""
+
+    def append(self, run: str, kind: str, body: Json, *, step: int = 0) -> Event:
+        """Commit one event. Raises ChangectlError when it cannot be stored: then nothing may be done either."""
+
+    def events(self, run: str) -> Sequence[Event]:
+        """All events of a run, oldest first."""
+
+
+class Records(Protocol):
+    """Locks, bulky evidence and saved bytes, beside the journal."""
+
+    def lock(self, service: str, run: str, owner: str) -> AbstractContextManager[None]:
+        """Hold the service's one open change. Raises Locked, naming run and owner, when a live one exists."""
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep evidence (measurement records, logs) compressed; returns its SHA-256."""
+
+    def get_blob(self, digest: str) -> bytes:
+        """The bytes of `put_blob`; checked against the digest. Raises ChangectlError when missing or changed."""
+
+    def put_snapshot(self, run: str, host: str, data: bytes) -> str:
+        """Keep saved configuration encrypted with the key file; returns the SHA-256 of the plain bytes."""
+
+    def get_snapshot(self, digest: str) -> bytes:
+        """The plain bytes of `put_snapshot`, checked. Raises ChangectlError when missing, changed or the key is wrong."""
+
+
+class Reporter(Protocol):
+    """Tells the person what is going on (stderr); never the place of a result."""
+
+    def note(self, text: str) -> None:
+        """One finished thing."""
+
+    def waiting(self, what: str, *, elapsed: float, expected: float | None) -> None:
+        """Something takes time: what it does now, seconds so far, seconds it may take if known."""
+
+
+class Clock(Protocol):
+    """Time, so that tests need not wait."""
+
+    def now(self) -> str:
+        """ISO 8601 in UTC with microseconds."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
