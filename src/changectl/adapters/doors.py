@@ -1,0 +1,60 @@
+"""Opens the door to a host: ssh or this machine, chosen as Ansible's `ansible_connection` says."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from changectl.adapters.door import Pipe, PipeDoor, greet, remote_command, sudo_password
+from changectl.core.errors import InputError
+from changectl.core.ports import Door, HostAddress
+
+
+@dataclass(frozen=True)
+class HostDoors:
+    """Fulfils core.ports.Doors."""
+
+    playbooks: Path
+    become_password: str | None = field(default=None, repr=False)
+
+    def open(self, host: HostAddress) -> Door:
+        """Connect (host key checked) and start the host program from memory: nothing is written on the host."""
+        program = host_program(self.playbooks)
+        password = sudo_password(host, self.become_password)
+        command = remote_command(host, program.BOOTSTRAP, password)
+        door = PipeDoor(host.name, self._pipe(host, command))
+        try:
+            if password is not None:
+                door.pipe.send(password.encode() + b"\n")
+            greet(door, program.program_zip())
+        except BaseException:
+            door.close()
+            raise
+        return door
+
+    def _pipe(self, host: HostAddress, command: str) -> Pipe:
+        connection = str(host.variables.get("ansible_connection", "ssh"))
+        if connection == "local":
+            from changectl.adapters.local import LocalPipe
+
+            return LocalPipe(command)
+        if connection in ("ssh", "smart", "paramiko", "paramiko_ssh", "ansible.builtin.ssh"):
+            from changectl.adapters.ssh import SshPipe  # heavy: paramiko
+
+            return SshPipe(host, command)
+        raise InputError(f"host {host.name}: ansible_connection {connection!r} is not supported; use ssh or local")
+
+
+def host_program(playbooks: Path) -> ModuleType:
+    """The host program's own package, as it travels to hosts (bootstrap text and zip)."""
+    name = "changectl_host.bootstrap"
+    folder = playbooks / "module_utils" / "changectl_host"
+    if str(folder.parent) not in sys.path:
+        sys.path.append(str(folder.parent))
+    if importlib.util.find_spec(name) is None:
+        raise InputError(f"the host program is missing from {folder}; reinstall changectl")
+    return importlib.import_module(name)

@@ -1,0 +1,47 @@
+"""What of the caller's environment Ansible may see: an allow-list, so that no stray secret reaches a job or a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+# What ssh, proxies, vaults and terminals need. Shown by `changectl apply -v`, so that a missing one can be understood.
+ALLOWED = (
+    "HOME", "USER", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "LANG",
+    "SSH_AUTH_SOCK", "SSH_AGENT_PID", "KRB5CCNAME",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+    "ANSIBLE_CONFIG", "ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_VAULT_IDENTITY_LIST", "ANSIBLE_PRIVATE_KEY_FILE",
+    "ANSIBLE_REMOTE_USER", "ANSIBLE_ROLES_PATH", "ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_INVENTORY_ENABLED",
+    "ANSIBLE_SSH_ARGS", "ANSIBLE_SSH_COMMON_ARGS", "ANSIBLE_BECOME_PASSWORD_FILE",
+)  # fmt: skip
+
+
+def allowed(environ: Mapping[str, str]) -> dict[str, str]:
+    """The allowed part of `environ`, with a locale that Ansible accepts."""
+    kept = {name: environ[name] for name in ALLOWED if name in environ}
+    kept["LC_ALL"] = "C.UTF-8"
+    return kept
+
+
+def for_ansible(environ: Mapping[str, str], playbooks: Path, python: Path) -> dict[str, str]:
+    """The environment of an Ansible job that finds our module and host program, and checks host keys.
+
+    Args:
+        environ: the caller's environment.
+        playbooks: the folder with our plays, library/ and module_utils/.
+        python: the interpreter changectl runs on; its folder comes first in PATH, so that its Ansible is used.
+    """
+    environment = allowed(environ)
+    environment["PATH"] = f"{python.parent}:{environment.get('PATH', '/usr/bin:/bin')}"
+    environment.update(
+        ANSIBLE_LIBRARY=str(playbooks / "library"),
+        ANSIBLE_MODULE_UTILS=str(playbooks / "module_utils"),
+        ANSIBLE_HOST_KEY_CHECKING="True",  # ansible-runner switches it off where it is not set
+        ANSIBLE_PIPELINING="True",
+        ANSIBLE_RETRY_FILES_ENABLED="False",
+        ANSIBLE_NOCOLOR="True",
+        ANSIBLE_LOCALHOST_WARNING="False",
+        ANSIBLE_INVENTORY_UNPARSED_FAILED="True",
+        PYTHONWARNINGS="ignore",
+    )
+    return environment
