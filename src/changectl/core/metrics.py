@@ -1,0 +1,256 @@
+"""The catalogue of metrics: what each is, which way is better, and how plans and services name it.
+
+A metric that is not here does not exist for a plan: a guard with a typing error must never be one that always passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from changectl.core.units import (
+    RATE,
+    SECONDS,
+    SHARE,
+    OUTPUT_RATE,
+    TOKENS,
+    Limit,
+    format_change,
+    parse_change,
+    parse_limit,
+)
+
+STATISTICS = ("p50", "p95", "p99", "mean")
+CLASSES = ("interactive", "offline")
+
+Source = Literal["load", "start", "engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One measured quantity.
+
+    Attributes:
+        name: how plans write it.
+        unit: of its values, as in `units`.
+        better: which direction is good.
+        meaning: one sentence for people.
+        statistics: which statistics exist; empty: the metric is one figure per level (or per phase).
+        floor: differences smaller than this (in `unit`) are never harm.
+        margins: per service class, the default relative margin (absolute for shares) of the median or of the figure;
+            a class that is not named does not guard this metric.
+        source: "load": from the generator's requests; "start": from starting the service; "engine": the engine says it.
+        per_level: whether it exists once per load level, or once per phase.
+    """
+
+    name: str
+    unit: str
+    better: Literal["lower", "higher"]
+    meaning: str
+    statistics: tuple[str, ...] = ()
+    floor: float = 0.0
+    margins: tuple[tuple[str, float], ...] = ()
+    source: Source = "load"
+    per_level: bool = True
+
+    def margin(self, service_class: str, statistic: str | None = None) -> float | None:
+        """The default margin in a class of service (P95 twice, P99 four times the median's); None: not guarded there."""
+        base = dict(self.margins).get(service_class)
+        return None if base is None else base * {"p95": 2, "p99": 4}.get(statistic or "", 1)
+
+    def worse_by(self, before: float, after: float) -> float:
+        """How much worse in the metric's own unit; negative: better."""
+        return after - before if self.better == "lower" else before - after
+
+
+_BOTH = (("interactive", 0.05), ("offline", 0.05))
+_INTERACTIVE = (("interactive", 0.05),)
+_SHARES = (("interactive", 0.005), ("offline", 0.005))
+
+_CATALOGUE = (
+    Metric(
+        "ttft_user",
+        SECONDS,
+        "lower",
+        "time to the first token, from the moment the request was due",
+        STATISTICS,
+        0.005,
+        _INTERACTIVE,
+    ),
+    Metric(
+        "ttft_sent",
+        SECONDS,
+        "lower",
+        "time to the first token, from the moment the request was sent",
+        STATISTICS,
+        0.005,
+    ),
+    Metric("ttfo", SECONDS, "lower", "time to the first token that is not reasoning, from sending", STATISTICS, 0.005),
+    Metric("tpot", SECONDS, "lower", "time per output token after the first", STATISTICS, 0.001, _INTERACTIVE),
+    Metric("icl_max", SECONDS, "lower", "longest gap between two pieces of one answer", STATISTICS, 0.005),
+    Metric(
+        "e2e_user",
+        SECONDS,
+        "lower",
+        "time to the last token, from the moment the request was due",
+        STATISTICS,
+        0.010,
+        _BOTH,
+    ),
+    Metric(
+        "e2e_sent", SECONDS, "lower", "time to the last token, from the moment the request was sent", STATISTICS, 0.010
+    ),
+    Metric("rps_ok", RATE, "higher", "good answers per second", margins=_BOTH),
+    Metric("out_tok_s", OUTPUT_RATE, "higher", "output tokens of good answers per second", margins=_BOTH),
+    Metric("failures", SHARE, "lower", "share of the requests that did not get a good answer", margins=_SHARES),
+    Metric(
+        "load_time",
+        SECONDS,
+        "lower",
+        "from the start command to the first real answer",
+        source="start",
+        per_level=False,
+        floor=1.0,
+    ),
+    Metric(
+        "kv_capacity",
+        TOKENS,
+        "higher",
+        "tokens that the engine's context cache holds",
+        margins=_BOTH,
+        source="engine",
+        per_level=False,
+    ),
+)
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _CATALOGUE}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRef:
+    """What a plan points at: a metric, maybe one statistic of it, maybe one level."""
+
+    metric: Metric
+    statistic: str | None = None
+    level: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Metric and statistic as written: `ttft_user_p95`."""
+        return f"{self.metric.name}_{self.statistic}" if self.statistic else self.metric.name
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.level}" if self.level else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An absolute limit on a metric, from the service (`slo`) or from the plan (`accept`)."""
+
+    ref: MetricRef
+    limit: Limit
+    source: Literal["slo", "accept"] = "slo"
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.ref} {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The gain that a plan expects: a relative change in the metric's good direction."""
+
+    ref: MetricRef
+    change: float
+
+    def __str__(self) -> str:
+        return f"{self.ref} {format_change(self.change)}"
+
+
+def parse_metric(text: str, levels: tuple[str, ...] | None = None) -> MetricRef:
+    """The reference that `ttft_user_p95 at peak`, `rps_ok` or `tpot` is.
+
+    Args:
+        text: as written in a plan or service.
+        levels: the names of the levels that exist; None: any name is taken.
+
+    Raises:
+        ValueError: unknown metric, statistic or level; the text lists what exists.
+    """
+    words = text.split()
+    if len(words) not in (1, 3) or (len(words) == 3 and words[1] != "at"):
+        raise ValueError(
+            f'"{text}" does not name a metric; write METRIC or METRIC_STATISTIC, and "at LEVEL" if one level is meant'
+        )
+    metric, statistic = _split_name(words[0])
+    level = words[2] if len(words) == 3 else None
+    if level is not None and not metric.per_level:
+        raise ValueError(f'"{metric.name}" is one figure for all levels; leave "at {level}" out')
+    if level is not None and levels is not None and level not in levels:
+        raise ValueError(f'there is no level "{level}"; known: {", ".join(levels)}')
+    return MetricRef(metric, statistic, level)
+
+
+def _split_name(name: str) -> tuple[Metric, str | None]:
+    if name in METRICS:
+        return METRICS[name], None
+    base, _, statistic = name.rpartition("_")
+    metric = METRICS.get(base)
+    if metric is None:
+        raise ValueError(f'there is no metric "{name}"; known: {", ".join(known_names())}')
+    if not metric.statistics:
+        raise ValueError(f'"{base}" is one figure and has no statistics; write {base}')
+    if statistic not in metric.statistics:
+        raise ValueError(f'"{base}" has no statistic "{statistic}"; known: {", ".join(metric.statistics)}')
+    return metric, statistic
+
+
+def known_names() -> tuple[str, ...]:
+    """How each metric may be written, for error messages: `ttft_user[_p50|_p95|_p99|_mean]`."""
+    return tuple(f"{m.name}[_{'|_'.join(m.statistics)}]" if m.statistics else m.name for m in _CATALOGUE)
+
+
+def parse_guard(
+    name: str, limit: str, source: Literal["slo", "accept"] = "slo", levels: tuple[str, ...] | None = None
+) -> Guard:
+    """The guard of one line of `slo` or `accept`: `ttft_user_p95: <= 800ms`.
+
+    Raises:
+        ValueError: metric or limit not understood, a unit that the metric does not have, or a limit on its good side.
+    """
+    ref = parse_metric(name, levels)
+    parsed = parse_limit(limit)
+    if parsed.unit != ref.metric.unit:
+        raise ValueError(f'"{limit}" does not fit {ref.metric.name}, which is measured in {_example(ref.metric)}')
+    wanted = "<=" if ref.metric.better == "lower" else ">="
+    if parsed.operator != wanted:
+        raise ValueError(
+            f'"{limit}" would forbid a good {ref.metric.name} ({ref.metric.better} is better); write "{wanted} ..."'
+        )
+    return Guard(ref, parsed, source)
+
+
+def parse_expectation(name: str, change: str, levels: tuple[str, ...] | None = None) -> Expectation:
+    """The expectation of one line of `expect`: `rps_ok at peak: +10%`.
+
+    Raises:
+        ValueError: metric or change not understood, or a change for the worse.
+    """
+    ref = parse_metric(name, levels)
+    parsed = parse_change(change)
+    if (parsed > 0) != (ref.metric.better == "higher"):
+        sign = "+" if ref.metric.better == "higher" else "-"
+        raise ValueError(
+            f'"{change}" would make {ref.metric.name} worse ({ref.metric.better} is better); write {sign}N%'
+        )
+    return Expectation(ref, parsed)
+
+
+def _example(metric: Metric) -> str:
+    examples = {
+        SECONDS: "time, like 800ms",
+        SHARE: "percent, like 1%",
+        RATE: "requests per second, like 3 rps",
+        OUTPUT_RATE: "tokens per second, like 200 tok/s",
+        TOKENS: "tokens, like 50000 tokens",
+    }
+    return examples[metric.unit]
