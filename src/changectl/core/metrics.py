@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from changectl.core.units import (
+    OUTPUT_RATE,
     RATE,
     SECONDS,
     SHARE,
-    OUTPUT_RATE,
     TOKENS,
     Limit,
     format_change,
@@ -54,7 +54,7 @@ class Metric:
     per_level: bool = True
 
     def margin(self, service_class: str, statistic: str | None = None) -> float | None:
-        """The default margin in a class of service (P95 twice, P99 four times the median's); None: not guarded there."""
+        """The default margin in a class of service (P95 twice, P99 four times the median's); None: no guard there."""
         base = dict(self.margins).get(service_class)
         return None if base is None else base * {"p95": 2, "p99": 4}.get(statistic or "", 1)
 

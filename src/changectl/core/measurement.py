@@ -1,0 +1,134 @@
+"""From the records of one phase's requests to its figures. Missing stays None; NaN never appears."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from changectl.core import statistics
+from changectl.core.measured import LevelMeasurement, Measurement, Statistics
+from changectl.core.metrics import METRICS
+from changectl.core.records import OK, Record, parse_record, parse_records
+
+__all__ = ["LevelMeasurement", "Measurement", "Record", "parse_record", "parse_records", "summarise"]
+
+LATENCIES = tuple(m.name for m in METRICS.values() if m.source == "load" and m.statistics)
+
+
+def summarise(
+    records: Iterable[Record],
+    levels: Sequence[str],
+    *,
+    facts: Mapping[str, float | None] | None = None,
+    generator_failure: str | None = None,
+) -> Measurement:
+    """The measurement of one phase.
+
+    Args:
+        records: of the whole phase; levels that are not asked for (the warm-up) are left out.
+        levels: the names of the levels that the phase was to measure.
+        facts: figures of the phase that do not come from requests; None and non-finite values mean "not known".
+        generator_failure: why the load generator did not do all that it was asked for; makes the phase invalid.
+    """
+    by_level: dict[str, list[Record]] = {name: [] for name in levels}
+    for record in records:
+        if record.level in by_level:
+            by_level[record.level].append(record)
+    problems = [f"load generator: {generator_failure}"] if generator_failure else []
+    for name, members in by_level.items():
+        problems += _gaps(name, members)
+    known = {
+        name: value if value is not None and math.isfinite(value) else None for name, value in (facts or {}).items()
+    }
+    measured = tuple(_summarise_level(name, members) for name, members in by_level.items())
+    return Measurement(measured, known, tuple(problems))
+
+
+def _gaps(level: str, members: Sequence[Record]) -> list[str]:
+    """A record that got lost would make its request invisible, so numbers must be whole."""
+    if not members:
+        return [f"level {level} has no request records"]
+    if sorted(record.i for record in members) != list(range(len(members))):
+        return [f"level {level} has request records missing or twice"]
+    return []
+
+
+def _summarise_level(name: str, members: Sequence[Record]) -> LevelMeasurement:
+    good = [record for record in members if record.ok]
+    failed = len(members) - len(good)
+    window = _window(members)
+    tokens_in = _total(record.n_in for record in good)
+    tokens_out = _total(record.n_out for record in good)
+    return LevelMeasurement(
+        name=name,
+        n=len(members),
+        ok=len(good),
+        failures=dict(sorted(Counter(record.cls for record in members if record.cls != OK).items())),
+        latency={metric: _latency(metric, good, failed) for metric in LATENCIES},
+        missing=_count(good, lambda record, metric: record.duration(metric) is None and not record.undefined(metric)),
+        undefined=_count(good, lambda record, metric: record.undefined(metric)),
+        window=window,
+        rps_ok=len(good) / window if window else None,
+        out_tok_s=tokens_out / window if window and tokens_out is not None else None,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        finish=dict(sorted(Counter(record.finish or "none" for record in good).items())),
+        cache_hit=_cache_hit(good),
+        lag_p99=_lag(members),
+        per_prompt=_per_prompt(good),
+    )
+
+
+def _latency(metric: str, good: Sequence[Record], failed: int) -> Statistics:
+    values = [value for record in good if (value := record.duration(metric)) is not None]
+    if good and not values:
+        return statistics.nothing()  # only failures would be left, and they alone say nothing about the good answers
+    return statistics.describe(values, failed)
+
+
+def _count(good: Sequence[Record], condition: Callable[[Record, str], bool]) -> dict[str, int]:
+    counts = {metric: sum(1 for record in good if condition(record, metric)) for metric in LATENCIES}
+    return {metric: count for metric, count in counts.items() if count}
+
+
+def _window(members: Sequence[Record]) -> float | None:
+    ends = [record.t_end for record in members if record.t_end is not None]
+    if not ends:
+        return None
+    window = (max(ends) - min(record.t_planned for record in members)) / 1e9
+    return window if window > 0 else None
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None  # a sum over some of the answers would look like a loss of throughput
+        total += count
+    return total
+
+
+def _cache_hit(good: Sequence[Record]) -> float | None:
+    said = [(record.cached, record.n_in) for record in good if record.cached is not None and record.n_in]
+    total = sum(n_in for _, n_in in said)
+    return sum(cached for cached, _ in said) / total if total else None
+
+
+def _lag(members: Sequence[Record]) -> float | None:
+    """P99 of the generator's own lateness; with few requests the worst one stands in for it, on the safe side."""
+    lags = sorted(lag for record in members if (lag := record.lag) is not None)
+    if not lags:
+        return None
+    return statistics.percentile(lags, 99) if len(lags) >= statistics.MINIMUM["p99"] else lags[-1]
+
+
+def _per_prompt(good: Sequence[Record]) -> dict[str, tuple[float, float]]:
+    counts: dict[str, list[tuple[int, int]]] = {}
+    for record in good:
+        if record.n_in is not None and record.n_out is not None:
+            counts.setdefault(record.prompt, []).append((record.n_in, record.n_out))
+    return {
+        prompt: (sum(n_in for n_in, _ in pairs) / len(pairs), sum(n_out for _, n_out in pairs) / len(pairs))
+        for prompt, pairs in sorted(counts.items())
+    }

@@ -1,0 +1,45 @@
+"""Percentiles over scheduled requests: a failure is infinitely slow, and too few requests give no percentile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+# Below these counts a percentile has no finite upper confidence bound (0.5^5, 0.95^59 and 0.99^299 are at most 5 %).
+MINIMUM = {"p50": 5, "p95": 60, "p99": 299}
+_PERCENT = {"p50": 50, "p95": 95, "p99": 99}
+
+
+def percentile(ordered: Sequence[float], percent: int) -> float:
+    """The type-7 percentile (linear between order statistics) of ascending values, infinity allowed.
+
+    Raises:
+        ValueError: no values.
+    """
+    if not ordered:
+        raise ValueError("a percentile of nothing does not exist")
+    # Whole numbers: a product like 0.95 * 60 that misses an integer by one bit would mix a finite value with infinity.
+    index, rest = divmod((len(ordered) - 1) * percent, 100)
+    low = ordered[index]
+    if rest == 0 or math.isinf(low):
+        return low
+    high = ordered[index + 1]
+    return high if math.isinf(high) else low + (high - low) * rest / 100
+
+
+def describe(good: Sequence[float], failed: int) -> dict[str, float | None]:
+    """p50, p95, p99 over good and failed requests (a failure is infinitely slow), and the mean of the good ones alone.
+
+    None: too few requests for that statistic, or no good value at all although not everything failed.
+    """
+    ordered = sorted(good) + [math.inf] * failed
+    statistics: dict[str, float | None] = {}
+    for name, percent in _PERCENT.items():
+        statistics[name] = percentile(ordered, percent) if len(ordered) >= MINIMUM[name] else None
+    statistics["mean"] = math.fsum(good) / len(good) if good else None
+    return statistics
+
+
+def nothing() -> dict[str, float | None]:
+    """The statistics of a metric without data."""
+    return dict.fromkeys((*_PERCENT, "mean"))
