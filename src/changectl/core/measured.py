@@ -106,8 +106,8 @@ class Measurement:
         """Values that `json.dumps(..., allow_nan=False)` takes: infinity is the word "unbounded", missing is null."""
         return {
             "format": FORMAT,
-            "levels": [_plain(asdict(level)) for level in self.levels],
-            "facts": _plain(dict(self.facts)),
+            "levels": [to_plain(asdict(level)) for level in self.levels],
+            "facts": to_plain(dict(self.facts)),
             "invalid": list(self.invalid),
         }
 
@@ -122,16 +122,17 @@ class Measurement:
             raise ValueError(f"a measurement of format {raw.get('format')!r} is not known; this version reads {FORMAT}")
         try:
             levels = tuple(_level(level) for level in raw["levels"])
-            return cls(levels, _restored(raw["facts"]), tuple(raw["invalid"]))
+            return cls(levels, from_plain(raw["facts"]), tuple(raw["invalid"]))
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not the shape of a measurement: {error!r}") from error
 
 
-def _plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
+    """The value for strict JSON: infinity as "unbounded". Raises ValueError for NaN and minus infinity."""
     if isinstance(value, Mapping):
-        return {key: _plain(member) for key, member in value.items()}
+        return {key: to_plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
+        return [to_plain(member) for member in value]
     if isinstance(value, float) and not math.isfinite(value):
         if value == math.inf:
             return UNBOUNDED
@@ -141,12 +142,13 @@ def _plain(value: Any) -> Any:
 
 def _level(raw: Mapping[str, Any]) -> LevelMeasurement:
     known = {member.name for member in fields(LevelMeasurement)}
-    values = {name: _restored(value) for name, value in raw.items() if name in known}
+    values = {name: from_plain(value) for name, value in raw.items() if name in known}
     values["per_prompt"] = {prompt: (pair[0], pair[1]) for prompt, pair in raw["per_prompt"].items()}
     return LevelMeasurement(**values)
 
 
-def _restored(value: Any) -> Any:
+def from_plain(value: Any) -> Any:
+    """The value that `to_plain` was given."""
     if isinstance(value, Mapping):
-        return {key: _restored(member) for key, member in value.items()}
+        return {key: from_plain(member) for key, member in value.items()}
     return math.inf if value == UNBOUNDED else value

@@ -1,0 +1,187 @@
+"""Gross harm, metric by metric: each figure becomes a row that says what it was held against and what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from changectl.core.gates import unequal_work
+from changectl.core.judgement import Row, State
+from changectl.core.measured import LevelMeasurement, Measurement
+from changectl.core.metrics import METRICS, Expectation, Guard, Metric
+from changectl.core.units import format_change, format_value
+
+FACTOR = 1.5
+FAILURE_POINTS = 0.05
+FISHER_P = 0.01
+MINIMUM_OK = 20
+MISSING_SHARE = 0.05  # of the good answers; above it a statistic speaks for the wrong requests
+LATENCIES = ("ttft_user", "tpot", "e2e_user")
+THROUGHPUTS = ("rps_ok", "out_tok_s")
+WHOLE_ANSWER = ("e2e_user", "e2e_sent", "rps_ok", "out_tok_s")  # not comparable when the answers are longer or shorter
+COVERED = ("p50", "p95", "mean")  # what a limit without a statistic covers
+
+Levels = tuple[LevelMeasurement, LevelMeasurement]
+
+
+def change(before: float | None, after: float | None) -> float | None:
+    """The relative change; None where there is none."""
+    if before is None or after is None or before == 0 or math.isinf(before):
+        return None
+    return after / before - 1
+
+
+def row(
+    metric: Metric, statistic: str | None, levels: Levels | None, figures: tuple[float | None, float | None],
+    limit: str, state: State, note: str = "", *, gap: bool = False,
+) -> Row:  # fmt: skip
+    """A row with the change filled in."""
+    before, after = figures
+    name = f"{metric.name}_{statistic}" if statistic else metric.name
+    level = levels[1].name if levels else None
+    return Row(name, metric.unit, level, before, after, change(before, after), limit, state, note, gap)
+
+
+def guard_rows(guard: Guard, before: Measurement, after: Measurement) -> list[Row]:
+    """A limit of `slo` or `accept` against the candidate, at each level that it names."""
+    metric = guard.ref.metric
+    if not metric.per_level:
+        figures = (before.facts.get(metric.name), after.facts.get(metric.name))
+        return [_held_against(guard, None, None, figures)]
+    pairs = [
+        (old, new) for old, new in zip(before.levels, after.levels, strict=True) if guard.ref.level in (None, new.name)
+    ]
+    if not pairs:
+        note = f'no level "{guard.ref.level}" was measured'
+        return [row(metric, guard.ref.statistic, None, (None, None), str(guard), "no data", note, gap=True)]
+    statistics = (guard.ref.statistic,) if guard.ref.statistic or not metric.statistics else COVERED
+    return [_guard_row(guard, pair, statistic) for pair in pairs for statistic in statistics]
+
+
+def _guard_row(guard: Guard, pair: Levels, statistic: str | None) -> Row:
+    metric = guard.ref.metric
+    figures = (pair[0].value(metric.name, statistic), pair[1].value(metric.name, statistic))
+    reason = unequal_work(*pair) if metric.name in WHOLE_ANSWER else None
+    if reason:
+        return row(metric, statistic, pair, figures, str(guard), "unequal work", reason, gap=True)
+    if note := _too_much_missing(pair[1], metric):
+        return row(metric, statistic, pair, figures, str(guard), "no data", note, gap=True)
+    median = pair[1].value(metric.name, "p50") if metric.statistics else None
+    if figures[1] is None and statistic in ("p95", "p99") and median is not None:
+        if not guard.limit.holds(median):
+            note = f"the median, {format_value(median, metric.unit)}, is beyond it already"
+            return row(metric, statistic, pair, figures, str(guard), "breach", note)
+        note = f"{pair[1].n} requests are too few for a {statistic.upper()}"
+        return row(
+            metric, statistic, pair, figures, str(guard), "not measurable", note, gap=guard.ref.statistic is not None
+        )
+    return _held_against(guard, statistic, pair, figures)
+
+
+def _held_against(
+    guard: Guard, statistic: str | None, pair: Levels | None, figures: tuple[float | None, float | None]
+) -> Row:
+    metric = guard.ref.metric
+    if figures[1] is None:
+        return row(metric, statistic, pair, figures, str(guard), "no data", "a limit needs a figure", gap=True)
+    if guard.limit.holds(figures[1]):
+        return row(metric, statistic, pair, figures, str(guard), "within")
+    already = figures[0] is not None and not guard.limit.holds(figures[0])
+    return row(
+        metric, statistic, pair, figures, str(guard), "breach", "it was beyond it before, too" if already else ""
+    )
+
+
+def latency_row(metric: Metric, pair: Levels) -> Row:
+    """The median against the factor: harm is 1.5 times worse AND beyond the floor."""
+    figures = (pair[0].value(metric.name, "p50"), pair[1].value(metric.name, "p50"))
+    limit = f"less than {FACTOR:g} times, or up to {format_value(metric.floor, metric.unit)} more"
+    if blocked := _blocked(metric, "p50", pair, figures, limit):
+        return blocked
+    before, after = figures[0] or 0.0, figures[1] or 0.0
+    harm = after >= FACTOR * before and after - before > metric.floor
+    return row(metric, "p50", pair, figures, limit, "breach" if harm else "within")
+
+
+def throughput_row(metric: Metric, pair: Levels) -> Row:
+    """The rate against the factor: harm is 1.5 times lower."""
+    figures = (pair[0].value(metric.name), pair[1].value(metric.name))
+    limit = f"less than {FACTOR:g} times lower"
+    if blocked := _blocked(metric, None, pair, figures, limit):
+        return blocked
+    before, after = figures[0] or 0.0, figures[1] or 0.0
+    return row(metric, None, pair, figures, limit, "breach" if before >= FACTOR * after else "within")
+
+
+def _blocked(
+    metric: Metric, statistic: str | None, pair: Levels, figures: tuple[float | None, float | None], limit: str
+) -> Row | None:
+    """The row of a figure that cannot be judged, and why; None: it can."""
+
+    def blocked(state: State, note: str, *, gap: bool = True) -> Row:
+        return row(metric, statistic, pair, figures, limit, state, note, gap=gap)
+
+    if metric.name in WHOLE_ANSWER and (reason := unequal_work(*pair)):
+        return blocked("unequal work", reason, gap=False)
+    if all(level.has_no_meaning(metric.name) for level in pair):
+        return blocked("not defined", f"no answer has a {metric.name}", gap=False)
+    for phase, level, figure in zip(("before", "after"), pair, figures, strict=True):
+        if level.ok < MINIMUM_OK and not _all_failed_after_good(pair):
+            return blocked("not measurable", f"{level.ok} good answers {phase}; {MINIMUM_OK} are needed")
+        if note := _too_much_missing(level, metric):
+            return blocked("no data", f"{phase}: {note}")
+        if figure is None:
+            return blocked("no data", f"nothing was measured {phase}")
+    if figures[0] == math.inf or (not statistic and figures[0] == 0):
+        return blocked("not measurable", "most requests failed before the change already")
+    return None
+
+
+def _all_failed_after_good(pair: Levels) -> bool:
+    """So few good answers because so many failed is a finding, not a lack of data."""
+    old, new = pair
+    return old.ok >= MINIMUM_OK and new.n >= MINIMUM_OK and new.failed > new.n / 2
+
+
+def _too_much_missing(level: LevelMeasurement, metric: Metric) -> str:
+    missing = level.missing.get(metric.name, 0)
+    return f"{missing} of {level.ok} good answers lack it" if level.ok and missing > MISSING_SHARE * level.ok else ""
+
+
+def failure_row(pairs: Sequence[Levels], level: Levels | None) -> Row:
+    """The share of failures, of one level or pooled: harm is 5 points more with a one-sided Fisher p below 1 %."""
+    failed = [sum(pair[side].failed for pair in pairs) for side in (0, 1)]
+    total = [sum(pair[side].n for pair in pairs) for side in (0, 1)]
+    metric = METRICS["failures"]
+    limit = f"less than {FAILURE_POINTS:.0%} more, or p at least {FISHER_P:g}"
+    if not total[0] or not total[1]:
+        return row(metric, None, level, (None, None), limit, "no data", "no requests", gap=True)
+    shares = (failed[0] / total[0], failed[1] / total[1])
+    if shares[1] - shares[0] < FAILURE_POINTS:
+        return row(metric, None, level, shares, limit, "within")
+    p = _fisher(failed[0], total[0], failed[1], total[1])
+    return row(metric, None, level, shares, limit, "breach" if p < FISHER_P else "within", f"p = {p:.2g}")
+
+
+def _fisher(failed_a: int, n_a: int, failed_b: int, n_b: int) -> float:
+    """One-sided p that the second share is not higher than the first."""
+    from scipy.stats import fisher_exact  # a second to import, and only needed when failures grew
+
+    table = [[failed_b, n_b - failed_b], [failed_a, n_a - failed_a]]
+    return float(fisher_exact(table, alternative="greater").pvalue)
+
+
+def expectation_rows(expectation: Expectation, before: Measurement, after: Measurement) -> list[Row]:
+    """The expected gain beside what was seen: too little evidence for a judgement, but not hidden."""
+    metric = expectation.ref.metric
+    statistic = expectation.ref.statistic or ("p50" if metric.statistics else None)
+    limit = f"expected {format_change(expectation.change)}"
+    note = "a quick trial cannot tell a gain from chance"
+    if not metric.per_level:
+        figures = (before.facts.get(metric.name), after.facts.get(metric.name))
+        return [row(metric, statistic, None, figures, limit, "not judged", note)]
+    return [
+        row(metric, statistic, (old, new), (old.value(metric.name, statistic), new.value(metric.name, statistic)), limit, "not judged", note)
+        for old, new in zip(before.levels, after.levels, strict=True)
+        if expectation.ref.level in (None, new.name)
+    ]  # fmt: skip
