@@ -32,9 +32,16 @@ def change(before: float | None, after: float | None) -> float | None:
 
 
 def row(
-    metric: Metric, statistic: str | None, levels: Levels | None, figures: tuple[float | None, float | None],
-    limit: str, state: State, note: str = "", *, gap: bool = False,
-) -> Row:  # fmt: skip
+    metric: Metric,
+    statistic: str | None,
+    levels: Levels | None,
+    figures: tuple[float | None, float | None],
+    limit: str,
+    state: State,
+    note: str = "",
+    *,
+    gap: bool = False,
+) -> Row:
     """A row with the change filled in."""
     before, after = figures
     name = f"{metric.name}_{statistic}" if statistic else metric.name
@@ -48,9 +55,7 @@ def guard_rows(guard: Guard, before: Measurement, after: Measurement) -> list[Ro
     if not metric.per_level:
         figures = (before.facts.get(metric.name), after.facts.get(metric.name))
         return [_held_against(guard, None, None, figures)]
-    pairs = [
-        (old, new) for old, new in zip(before.levels, after.levels, strict=True) if guard.ref.level in (None, new.name)
-    ]
+    pairs = _levels(before, after, guard.ref.level)
     if not pairs:
         note = f'no level "{guard.ref.level}" was measured'
         return [row(metric, guard.ref.statistic, None, (None, None), str(guard), "no data", note, gap=True)]
@@ -180,8 +185,13 @@ def expectation_rows(expectation: Expectation, before: Measurement, after: Measu
     if not metric.per_level:
         figures = (before.facts.get(metric.name), after.facts.get(metric.name))
         return [row(metric, statistic, None, figures, limit, "not judged", note)]
-    return [
-        row(metric, statistic, (old, new), (old.value(metric.name, statistic), new.value(metric.name, statistic)), limit, "not judged", note)
-        for old, new in zip(before.levels, after.levels, strict=True)
-        if expectation.ref.level in (None, new.name)
-    ]  # fmt: skip
+    rows = []
+    for old, new in _levels(before, after, expectation.ref.level):
+        figures = (old.value(metric.name, statistic), new.value(metric.name, statistic))
+        rows.append(row(metric, statistic, (old, new), figures, limit, "not judged", note))
+    return rows
+
+
+def _levels(before: Measurement, after: Measurement, name: str | None) -> list[Levels]:
+    """The levels that a reference means: the one it names, or all."""
+    return [pair for pair in zip(before.levels, after.levels, strict=True) if name in (None, pair[1].name)]

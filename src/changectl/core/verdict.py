@@ -35,8 +35,8 @@ def judge_quick(
 ) -> Judgement:
     """Judge one phase on the saved configuration against one on the new configuration.
 
-    A limit of `slo` or `accept` takes the place of the factor for its metric (any statistic of it), at the levels that it
-    names; where both name the metric, both must hold.
+    A limit of `slo` or `accept` takes the place of the factor for its metric (any statistic of it), at the levels that
+    it names; where both name the metric, both must hold.
 
     Args:
         before: the phase on the saved configuration.
