@@ -1,0 +1,59 @@
+"""Where a service runs: a group of the inventory, or a list of instances."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from changectl.core.fields import Endpoint, Line
+from changectl.core.grammar import Fault, Grammar, fault, faults
+
+
+class InstanceEach(Grammar):
+    """What every instance of a group has; templates make the difference between the hosts."""
+
+    endpoint: Endpoint = Field(description="base URL", examples=['"http://{{ ansible_host }}:8000"'])
+    name: Line | None = Field(None, description="the instance's name; default: its host")
+    vars: dict[str, str] = Field({}, description="more variables for templates")
+
+
+class GroupInstances(Grammar):
+    """One instance on every host of an inventory group."""
+
+    group: Line = Field(description="a group of the inventory", examples=["gpu"])
+    each: InstanceEach = Field(description="what all of them have")
+
+
+class Instance(InstanceEach):
+    """One endpoint and one manager target on one host."""
+
+    host: Line = Field(description="a host of the inventory", examples=["gpu1"])
+
+
+def _shape(value: Any) -> str:
+    return "<group>" if isinstance(value, dict | GroupInstances) else "<list>"
+
+
+def _distinct(instances: tuple[Instance, ...]) -> tuple[Instance, ...]:
+    if not instances:
+        raise fault("a service has at least one instance", 'write `- {host: gpu1, endpoint: "http://10.0.0.5:8000"}`')
+    found = []
+    for index, instance in enumerate(instances):
+        before = instances[:index]
+        if any((one.name or one.host) == (instance.name or instance.host) for one in before):
+            hint = "give each instance of a host its own `name`"
+            found.append(Fault(f"two instances are called `{instance.name or instance.host}`", hint, (index,)))
+        if any((one.host, one.endpoint) == (instance.host, instance.endpoint) for one in before):
+            found.append(
+                Fault("two instances have the same endpoint", "each instance has its own", (index, "endpoint"))
+            )
+    if found:
+        raise faults(found)
+    return instances
+
+
+InstanceList = Annotated[tuple[Instance, ...], AfterValidator(_distinct)]
+Instances = Annotated[
+    Annotated[GroupInstances, Tag("<group>")] | Annotated[InstanceList, Tag("<list>")], Discriminator(_shape)
+]

@@ -1,0 +1,137 @@
+"""A plan: why one service shall change, and the steps, each exactly one change with its expectation and its price.
+
+A plan is short enough to be read at 3 a.m.; this grammar refuses what such a reader could misunderstand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from changectl.core.change import ChangeSpec
+from changectl.core.fields import Duration, Level, Line, Name, NotYet, ProjectPath, Version, some_levels, text_of
+from changectl.core.grammar import Grammar, fault, not_yet, validate
+from changectl.core.metrics import Guard
+from changectl.core.source import Source, read_yaml
+from changectl.core.step import Step
+from changectl.core.units import LevelLoad
+
+_LATER_EFFORTS = ("standard", "thorough", "observe")
+
+
+def _read_effort(value: Any) -> str:
+    if isinstance(value, dict):
+        raise not_yet(f"an effort such as `{', '.join(value)}`", "quick", "write `effort: quick`")
+    text = text_of(value)
+    if text in _LATER_EFFORTS:
+        raise not_yet(f"effort `{text}`", "quick", "write `effort: quick`")
+    if text != "quick":
+        raise fault(f"unknown effort `{text}`", "write `effort: quick`")
+    return text
+
+
+def _at_least_one(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    if not steps:
+        raise fault("a plan without steps changes nothing", "write at least one `- change: ...` with its `expect`")
+    return steps
+
+
+Effort = Annotated[Literal["quick"], BeforeValidator(_read_effort), WithJsonSchema({"enum": ["quick"]})]
+Levels = Annotated[dict[Name, Level], AfterValidator(some_levels)]
+
+
+class ConditionsOverride(Grammar):
+    """What this plan measures differently from the service's own conditions."""
+
+    workload: ProjectPath | None = Field(None, description="JSON lines file with the requests to send")
+    levels: Levels | None = Field(None, description="load levels; replaces the service's")
+    seconds: Duration | None = Field(None, description="time per level and phase")
+    seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the order and salt of the requests")
+    requests: int | None = Field(None, ge=1, le=1_000_000, description="requests per level and phase, instead of time")
+
+
+class Plan(Grammar):
+    """One service, a reason, and one or more steps; each is judged before the next begins."""
+
+    missing_hints: ClassVar[Mapping[str, str]] = {
+        "effort": "write `effort: quick` (the default, standard, is not supported in this version)"
+    }
+
+    version: Version = Field(description="version of this grammar", examples=[1])
+    service: Name = Field(description="the service's name: services/NAME.yml", examples=["chat"])
+    reason: Line = Field(
+        description="why, for whoever reads the history", examples=["OPS-1234 GPU idle, 12 requests wait"]
+    )
+    ticket: Line | None = Field(None, description="reference into a ticket system", examples=["OPS-1234"])
+    effort: Effort = Field(description="how much evidence is gathered", examples=["quick"])
+    outage: Duration | None = Field(
+        None, description="the time out of service that this plan may take", examples=["30m"]
+    )
+    on_partial: NotYet = Field(None, description="what happens to kept steps when a later one is not kept")
+    caller: NotYet = Field(None, description="the host that sends the load")
+    conditions: ConditionsOverride = Field(ConditionsOverride(), description="overrides of the service's conditions")
+    steps: Annotated[tuple[Step, ...], AfterValidator(_at_least_one)] = Field(description="the changes, in order")
+
+    def levels(self, of_service: Mapping[str, LevelLoad]) -> Mapping[str, LevelLoad]:
+        """The load levels in force: the plan's own where it has some, the service's otherwise."""
+        return self.conditions.levels or of_service
+
+    def guards(self, slo: Iterable[Guard], step: Step) -> tuple[Guard, ...]:
+        """The absolute limits in force for a step: its `accept` where both name a figure, else the service's `slo`."""
+        accepted = {str(guard.ref) for guard in step.accept}
+        return (*step.accept, *(guard for guard in slo if str(guard.ref) not in accepted))
+
+
+def load(
+    content: bytes | str,
+    file: str,
+    *,
+    kinds: Mapping[str, type[ChangeSpec]],
+    levels: Iterable[str] | None = None,
+    lacking: Mapping[str, str] | None = None,
+) -> Plan:
+    """Read a plan.
+
+    Args:
+        content: the file's bytes.
+        file: its name for messages.
+        kinds: the grammar of every kind of change (`kinds.specs()`).
+        levels: the service's load levels; None: the service is not at hand, any level is taken.
+        lacking: metrics that the service cannot give, and why.
+
+    Raises:
+        InputError: with every problem of the file.
+    """
+    source = read_yaml(content, file)
+    return validate(source, Plan, {"kinds": kinds, "levels": levels_in_force(source, levels), "lacking": lacking or {}})
+
+
+def levels_in_force(source: Source, of_service: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The names of the levels that a plan's metrics may point at; None: not known."""
+    conditions = source.data.get("conditions") if isinstance(source.data, dict) else None
+    own = conditions.get("levels") if isinstance(conditions, dict) else None
+    if isinstance(own, dict) and own:
+        return tuple(own)
+    return None if of_service is None else tuple(of_service)
+
+
+def json_schema(kinds: Mapping[str, type[ChangeSpec]]) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a plan, for editors; every kind's grammar included."""
+    schema = Plan.model_json_schema()
+    definitions = schema.setdefault("$defs", {})
+    properties = {}
+    for kind, spec in kinds.items():
+        own = spec.model_json_schema()
+        definitions.update(own.pop("$defs", {}))
+        properties[kind] = own
+    definitions["Step"]["properties"]["change"] = {
+        "type": "object",
+        "description": "exactly one kind of change with its settings",
+        "properties": properties,
+        "additionalProperties": False,
+        "minProperties": 1,
+        "maxProperties": 1,
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "changectl plan", **schema}
