@@ -1,0 +1,119 @@
+"""The one way to SQLite: connections with the right settings, and the two kinds of transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from changectl.core.errors import ChangectlError, Refused
+from changectl.store import files, schema
+
+_WRITING = "changectl_writing"
+
+
+class Database:
+    """One SQLite file: WAL, every commit on disk, foreign keys and recursive triggers on."""
+
+    def __init__(self, path: Path, *, busy_seconds: float) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._engine = self._make_engine()
+
+    @classmethod
+    def open(cls, path: Path, *, busy_seconds: float) -> Database:
+        """Open or create the file, migrate it, and check that the journal's guards stand.
+
+        Raises:
+            Refused: not our database, a newer one, or its guards are gone.
+            ChangectlError: it cannot be opened or created.
+        """
+        try:
+            files.make_folder(path.parent)
+            files.create_private(path)
+        except OSError as error:
+            raise ChangectlError(f"cannot create {path}: {error.strerror}", reason="record_failed") from error
+        database = cls(path, busy_seconds=busy_seconds)
+        try:
+            database._prepare()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A consistent view of the database. Raises ChangectlError when it cannot be read."""
+        with self._errors("read"), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """The one writer (BEGIN IMMEDIATE); committed, on disk, when the block ends without an exception.
+
+        Raises:
+            ChangectlError: `record_failed`: locked for too long, disk full, refused by a trigger. Nothing is stored.
+        """
+        with self._errors("write"), self._engine.connect() as connection:
+            connection = connection.execution_options(**{_WRITING: True})
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Close every connection; the last process out folds the write-ahead log into the file."""
+        self._engine.dispose()
+
+    def _prepare(self) -> None:
+        with self.reading() as connection:
+            current = schema.check_version(connection) == schema.VERSION
+        if not current:
+            with self.writing() as connection:
+                schema.migrate(connection)
+        with self.reading() as connection:
+            schema.assert_guards(connection)
+
+    def _make_engine(self) -> Engine:
+        url = URL.create("sqlite", database=str(self.path))
+        engine = create_engine(url, connect_args={"timeout": self._busy_seconds, "check_same_thread": False})
+        event.listen(engine, "connect", self._on_connect)
+        event.listen(engine, "begin", _on_begin)
+        return engine
+
+    def _on_connect(self, connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        # The driver must not begin transactions by itself: `_on_begin` says which kind.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        try:
+            for setting in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
+                cursor.execute(f"PRAGMA {setting}")
+            cursor.execute("PRAGMA journal_mode = WAL")
+            mode = (cursor.fetchone() or ("unknown",))[0]
+        finally:
+            cursor.close()
+        if mode != "wal":
+            raise Refused(
+                f"{self.path}: this file system cannot hold the record (journal mode {mode})", reason="no_wal"
+            )
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            cause = getattr(error, "orig", None) or error
+            if "not a database" in str(cause):
+                raise Refused(f"{self.path} is not a changectl database", reason="not_our_database") from error
+            raise ChangectlError(f"cannot {doing} {self.path}: {cause}", reason="record_failed") from error
+
+
+def _on_begin(connection: Connection) -> None:
+    # A reader must not take the write lock; a writer must take it first, or two could read the same head.
+    writing = connection.get_execution_options().get(_WRITING, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
