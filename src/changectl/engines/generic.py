@@ -1,0 +1,159 @@
+"""An engine that the service file describes: how it is ready, how it answers, its settings, its metrics page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from changectl.core.engine import Page, Pages, ProbeRequest, Readiness, Source
+from changectl.core.errors import InputError, Problem
+from changectl.core.settings import Setting
+from changectl.engines import _openai
+from changectl.engines._base import BaseEngine
+
+_READY = re.compile(r"(?P<method>GET|HEAD|POST)\s+(?P<path>/\S*)\s+(?P<status>[1-5]\d\d)")
+_PROTOCOLS = ("openai_completions", "openai_chat")
+_TYPES = ("int", "float", "bool", "str", "json")
+_SETTING_KEYS = {"flag", "env", "key", "type", "changes_answers"}
+_METRIC_KEYS = {"page", "waiting", "running", "tokens"}
+
+
+class Generic(BaseEngine):
+    """Everything it knows is what the operator wrote; what was not written is not exposed."""
+
+    name = "generic"
+    versions = "any"
+    precedence: Sequence[Source] = ("flags", "env", "file")
+    has_help = False  # an unknown program asked for help might start a second server
+
+    def __init__(self, ready: tuple[str, str, int], protocol: str | None, settings: Sequence[Setting],
+                 metrics: Mapping[str, str]) -> None:  # fmt: skip
+        self.ready = ready
+        self.protocols = (protocol,) if protocol else ()
+        self.settings = settings
+        self.metrics = metrics
+
+    def probes(
+        self, endpoint: str, model_name: str | None, auth: Mapping[str, str] | None, *, answer: bool = True
+    ) -> list[ProbeRequest]:
+        """The declared health request, the list of models and one answer where a protocol is declared, the metrics."""
+        base, headers = endpoint.rstrip("/"), _openai.auth_headers(auth)
+        method, path, _ = self.ready
+        requests = [ProbeRequest("health", f"{base}{path}", method, headers)]
+        page = self.metrics.get("page")
+        if self.protocols:
+            requests.append(ProbeRequest("models", f"{base}/v1/models", headers=headers))
+        if self.protocols and answer:
+            requests += [ProbeRequest("metrics_before", f"{base}{page}", headers=headers)] if page else []
+            requests.append(_openai.answer_request(self.protocols[0], base, model_name, headers))
+        return [*requests, ProbeRequest("metrics", f"{base}{page}", headers=headers)] if page else requests
+
+    def effective(self, pages: Pages, log: Sequence[str] = ()) -> dict[str, str]:  # noqa: ARG002 - part of the protocol
+        """Nothing: a described engine does not say what it works with."""
+        return {}
+
+    def readiness(self, pages: Pages, expected_model: str | None) -> Readiness:
+        """The declared status, the right model where it lists models, a real answer where a protocol is declared."""
+        health = pages.get("health")
+        if health is None or health.status != self.ready[2]:
+            said = "not asked" if health is None else health.said()
+            waiting = health is not None and (health.error is not None or health.status == 503)
+            return Readiness("loading" if waiting else "not_serving", f"health: {said}, expected {self.ready[2]}")
+        served = _openai.models(pages.get("models"))
+        if served is not None and expected_model is not None and expected_model not in served:
+            return Readiness("wrong_model", f"serves {', '.join(served) or 'no model'}, expected {expected_model}")
+        if not self.protocols:
+            return Readiness("ready", "health as declared; no protocol declared, so no answer was asked for")
+        return self._answered(pages)
+
+    def token_counter(self, pages: Pages) -> float | None:
+        """The series declared as `tokens`; None: none declared, or not on the page."""
+        return self._series("tokens", pages.get("metrics"))
+
+    def waiting(self, pages: Pages) -> float | None:
+        """Requests in the queue; None: not declared, or not on the page."""
+        return self._series("waiting", pages.get("metrics"))
+
+    def in_flight(self, pages: Pages) -> float | None:
+        """Requests being served; None: not declared, or not on the page."""
+        return self._series("running", pages.get("metrics"))
+
+    def _answered(self, pages: Pages) -> Readiness:
+        page = pages.get("answer")
+        tokens = _openai.generated_tokens(page)
+        if tokens is None:
+            return Readiness("not_serving", f"healthy, but no real answer: {page.said() if page else 'not asked'}")
+        before, after = self._series("tokens", pages.get("metrics_before")), self.token_counter(pages)
+        if before is not None and after is not None and after <= before:
+            return Readiness("not_serving", f"answered, but its token counter stands still at {after:g}")
+        return Readiness("ready", f"answered {tokens} tokens")
+
+    def _series(self, role: str, page: Page | None) -> float | None:
+        name = self.metrics.get(role)
+        metrics = page.metrics() if page and name else None
+        return metrics.total(name) if metrics and name else None
+
+
+def make(description: Any) -> Generic:
+    """Build the engine from `engine: {generic: {ready, answer, settings, metrics}}`.
+
+    Raises:
+        InputError: a part is missing or not understood; the path says which.
+    """
+    parts = _mapping(description, "")
+    _known(parts, {"ready", "answer", "settings", "metrics"}, "")
+    match = _READY.fullmatch(str(parts.get("ready", "")).strip())
+    if match is None:
+        raise _problem("a generic engine says how it is ready", "ready", 'for example: ready: "GET /healthz 200"')
+    metrics = _mapping(parts.get("metrics") or {}, "metrics")
+    _known(metrics, _METRIC_KEYS, "metrics")
+    if set(metrics) - {"page"} and "page" not in metrics:
+        raise _problem("series are named, but not the page they stand on", "metrics", "add: page: /metrics")
+    rows = _mapping(parts.get("settings") or {}, "settings")
+    settings = tuple(_setting(str(name), row) for name, row in rows.items())
+    ready = (match["method"], match["path"], int(match["status"]))
+    return Generic(ready, _protocol(parts.get("answer")), settings, {key: str(value) for key, value in metrics.items()})
+
+
+def _protocol(answer: Any) -> str | None:
+    if answer is None:
+        return None
+    parts = _mapping(answer, "answer")
+    _known(parts, {"protocol"}, "answer")
+    if parts.get("protocol") not in _PROTOCOLS:
+        raise _problem(
+            f"unknown protocol {parts.get('protocol')!r}", "answer/protocol", f"known: {', '.join(_PROTOCOLS)}"
+        )
+    return str(parts["protocol"])
+
+
+def _setting(name: str, row: Any) -> Setting:
+    path = f"settings/{name}"
+    parts = _mapping(row, path)
+    _known(parts, _SETTING_KEYS, path)
+    kind = parts.get("type", "str")
+    if kind not in _TYPES:
+        raise _problem(f"unknown type {kind!r}", f"{path}/type", f"known: {', '.join(_TYPES)}")
+    flags = parts.get("flag") or ()
+    flags = (flags,) if isinstance(flags, str) else tuple(str(flag) for flag in flags)
+    if not (flags or parts.get("env") or parts.get("key")):
+        raise _problem(f"setting {name} lives nowhere", path, "say flag, env or key; for example: {flag: --workers}")
+    return Setting(name, flags, parts.get("env"), parts.get("key"), canonical=name, type=kind,
+                   changes_answers=bool(parts.get("changes_answers", False)))  # fmt: skip
+
+
+def _mapping(value: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _problem("a mapping is expected here", path, "see the reference page of the generic engine")
+    return value
+
+
+def _known(parts: Mapping[str, Any], allowed: set[str], path: str) -> None:
+    for key in parts:
+        if key not in allowed:
+            raise _problem(f"unknown key {key!r}", f"{path}/{key}".lstrip("/"), f"known: {', '.join(sorted(allowed))}")
+
+
+def _problem(message: str, path: str, hint: str) -> InputError:
+    return InputError(Problem(message, path=f"engine/generic/{path}".rstrip("/"), hint=hint))

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.engines.support import page, text
+
+from changectl.core.engine import Page
+from changectl.core.errors import InputError
+from changectl.engines import load, names
+from changectl.engines.generic import Generic, make
+
+DESCRIPTION: dict[str, Any] = {
+    "ready": "GET /healthz 200",
+    "answer": {"protocol": "openai_completions"},
+    "settings": {"concurrency_limit": {"flag": "--workers", "type": "int"}, "queue": {"env": "APP_QUEUE"}},
+    "metrics": {
+        "page": "/metrics",
+        "waiting": "app_queue_depth",
+        "running": "app_in_flight",
+        "tokens": "app_tokens_total",
+    },
+}
+ANSWER = page('{"choices":[{"text":"ab"}],"usage":{"completion_tokens":2}}')
+
+
+def engine(**changed: Any) -> Generic:
+    description = {key: value for key, value in {**DESCRIPTION, **changed}.items() if value is not None}
+    made = load({"generic": description})
+    assert isinstance(made, Generic)
+    return made
+
+
+def test_the_family_lists_its_members() -> None:
+    assert {"generic", "llamacpp", "vllm"} <= set(names())
+
+
+def test_an_unknown_engine_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match="llamacpp"):
+        load("vlm")
+    with pytest.raises(InputError, match="no description"):
+        load({"vllm": {"ready": "GET / 200"}})
+    with pytest.raises(InputError, match="how it is ready"):
+        load("generic")
+
+
+def test_declared_settings_are_found_and_read_from_the_process() -> None:
+    found = engine()
+
+    assert found.setting("concurrency_limit").flags == ("--workers",)
+    assert found.running(["app", "--workers", "8"], {"APP_QUEUE": "5"}) == {"concurrency_limit": "8", "queue": "5"}
+    assert found.same(found.setting("concurrency_limit"), "8", "08")
+
+
+def test_metrics_are_read_under_their_declared_names() -> None:
+    pages = {"metrics": page(text("generic", "metrics.txt"))}
+
+    assert engine().waiting(pages) == 3
+    assert engine().in_flight(pages) == 3
+    assert engine().token_counter(pages) == 120
+
+
+def test_undeclared_or_absent_series_are_not_zero() -> None:
+    assert engine().waiting({"metrics": page("other 1\n")}) is None
+    assert engine(metrics=None).token_counter({}) is None
+
+
+def test_it_is_ready_with_the_declared_status_and_a_real_answer() -> None:
+    assert engine().readiness({"health": page(""), "answer": ANSWER}, None).state == "ready"
+    assert engine().readiness({"health": page("")}, None).state == "not_serving"
+    assert engine(answer=None).readiness({"health": page("")}, None).state == "ready"
+
+
+def test_another_status_than_declared_is_not_ready() -> None:
+    assert engine().readiness({"health": page("", 503)}, None).state == "loading"
+    assert engine().readiness({"health": page("", 404)}, None).state == "not_serving"
+    assert engine(ready="GET /x 204").readiness({"health": page("", 204), "answer": ANSWER}, None).state == "ready"
+    assert engine().readiness({"health": Page(error="refused")}, None).state == "loading"
+    assert engine().readiness({}, None).state == "not_serving"
+
+
+def test_a_counter_that_stands_still_is_not_serving() -> None:
+    still = page(text("generic", "metrics.txt"))
+    pages = {"health": page(""), "answer": ANSWER, "metrics_before": still, "metrics": still}
+
+    assert engine().readiness(pages, None).state == "not_serving"
+
+
+def test_a_listed_other_model_is_the_wrong_model() -> None:
+    pages = {"health": page(""), "models": page('{"data":[{"id":"a"}]}'), "answer": ANSWER}
+
+    assert engine().readiness(pages, "b").state == "wrong_model"
+
+
+def test_an_unknown_program_is_never_asked_for_help() -> None:
+    assert engine().help_argv(["/opt/app", "--workers", "8"]) == []
+
+
+def test_probes_follow_the_description() -> None:
+    assert [request.name for request in engine(answer=None, metrics=None).probes("http://h", None, None)] == ["health"]
+    first = engine().probes("http://h:1", "m", None)[0]
+
+    assert (first.method, first.url) == ("GET", "http://h:1/healthz")
+
+
+@pytest.mark.parametrize(
+    ("changed", "path"),
+    [
+        ({"ready": "healthz"}, "engine/generic/ready"),
+        ({"answer": {"protocol": "grpc"}}, "answer/protocol"),
+        ({"settings": {"a": {}}}, "settings/a"),
+        ({"settings": {"a": {"flag": "--a", "type": "number"}}}, "settings/a/type"),
+        ({"settings": {"a": {"flags": "--a"}}}, "settings/a/flags"),
+        ({"metrics": {"waiting": "x"}}, "metrics"),
+        ({"metrics": ["x"]}, "metrics"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_what_is_not_understood_is_refused_with_its_path(changed: dict[str, Any], path: str) -> None:
+    with pytest.raises(InputError, match=path):
+        make({**DESCRIPTION, **changed})
