@@ -1,0 +1,163 @@
+"""One answer as it arrives: which events count, when, and what became of the request. Knows no sockets and no clock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Dict, Optional
+
+from changectl.loads import _openai
+from changectl.loads._sse import Event, EventReader
+
+TEXT_CAP = 500
+ERROR_CAP = 200
+
+# Why an exchange ended.
+COMPLETE = "complete"  # the response is whole, as HTTP sees it
+CUT = "cut"  # the connection ended in the middle
+DEADLINE = "deadline"
+ABORTED = "aborted"  # by this program, because it was told to stop
+MALFORMED = "malformed"  # what came is not HTTP
+
+
+class Answer:
+    """Collects what one response brings. Times are whatever the caller stamps."""
+
+    def __init__(self, classify: Any, *, may_be_empty: bool, keep_text: bool) -> None:
+        self._classify = classify
+        self._may_be_empty = may_be_empty
+        self._keep_text = keep_text
+        self._events = EventReader()
+        self._digest = hashlib.sha256()
+        self._text = ""
+        self._plain = b""  # the body of an answer that is no event stream
+        self._streaming = False
+        self.status: Optional[int] = None
+        self.t_headers: Optional[int] = None
+        self.t_first: Optional[int] = None
+        self.t_first_output: Optional[int] = None
+        self.t_last: Optional[int] = None
+        self.chunks = 0
+        self.max_gap: Optional[int] = None
+        self.finish: Optional[str] = None
+        self.done = False
+        self.error: Optional[str] = None
+        self.usage = _openai.Usage(None, None, None)
+
+    def head(self, status: int, content_type: str, now: int) -> None:
+        """The status line and the headers came."""
+        self.status = status
+        self.t_headers = now
+        self._streaming = 200 <= status < 300 and content_type.split(";")[0].strip().lower() == "text/event-stream"
+
+    def body(self, data: bytes, now: int) -> None:
+        """A part of the body came."""
+        if not self._streaming:
+            self._plain += data[: 65536 - len(self._plain)]
+            return
+        for event in self._events.feed(data):
+            self._event(event, now)
+
+    def end(self, now: int) -> None:
+        """The body is whole."""
+        for event in self._events.finish():
+            self._event(event, now)
+
+    def _event(self, event: Event, now: int) -> None:
+        if self.done or self.error is not None:
+            return
+        piece = self._classify(event)
+        if piece.error is not None:
+            self.error = piece.error
+            return
+        if piece.content:
+            self._content(piece, now)
+        if piece.finish is not None:
+            self.finish = piece.finish
+        if piece.usage is not None:
+            self.usage = _later(self.usage, piece.usage)
+        self.done = self.done or piece.done
+
+    def _content(self, piece: Any, now: int) -> None:
+        self.chunks += 1
+        if self.t_first is None:
+            self.t_first = now
+        if self.t_last is not None:
+            self.max_gap = max(self.max_gap or 0, now - self.t_last)
+        self.t_last = now
+        if piece.output or piece.tool:
+            if self.t_first_output is None:
+                self.t_first_output = now
+            self._digest.update(piece.output.encode("utf-8", "replace"))
+            if self._keep_text and len(self._text) < TEXT_CAP:
+                self._text = (self._text + piece.output)[:TEXT_CAP]
+
+    def outcome(self, ended: str) -> str:
+        """The class of failure, or "ok"; may fill in `error`."""
+        if ended == ABORTED:
+            return "client_abort"
+        if self.status is not None and not 200 <= self.status < 300:
+            return self._refusal(self.status)
+        if self.error is not None:
+            return "inband_error"
+        if ended == DEADLINE and not self.done:
+            return "read_timeout" if self.t_headers is None else "late"
+        if self.status is not None and not self._streaming and ended == COMPLETE:
+            return self._not_streamed()
+        if ended == MALFORMED:
+            return "malformed"
+        if ended == CUT and not self.done:
+            return "truncated"
+        if self.chunks == 0 and not self._may_be_empty:
+            return "empty"
+        return "ok" if self.done or self.finish is not None else "truncated"
+
+    def _refusal(self, status: int) -> str:
+        self.error = self._plain_error() or "HTTP status {}".format(status)
+        if status == 429:
+            return "http_429"
+        return {4: "http_4xx", 5: "http_5xx"}.get(status // 100, "http_other")
+
+    def _not_streamed(self) -> str:
+        """A whole answer at once would make the time to the first token the time of everything."""
+        said = self._plain_error(only_json=True)
+        self.error = said or "the answer is not an event stream"
+        return "inband_error" if said else "malformed"
+
+    def _plain_error(self, *, only_json: bool = False) -> str:
+        text = self._plain.decode("utf-8", "replace").strip()
+        try:
+            message = json.loads(text)
+        except ValueError:
+            message = None
+        if isinstance(message, dict):
+            return _openai.message_error(message) or ""
+        return "" if only_json else text[:ERROR_CAP]
+
+    def fields(self) -> Dict[str, Any]:
+        """The record's fields that the answer decides."""
+        return {
+            "t_headers": self.t_headers,
+            "t_first": self.t_first,
+            "t_first_output": self.t_first_output,
+            "t_last": self.t_last,
+            "n_out": self.usage.n_out,
+            "n_in": self.usage.n_in,
+            "cached": self.usage.cached,
+            "chunks": self.chunks,
+            "max_gap_ns": self.max_gap,
+            "finish": self.finish,
+            "status": self.status,
+            "error": self.error,
+            "text_sha": self._digest.hexdigest() if self.chunks else None,
+            "text": self._text if self._keep_text else None,
+        }
+
+
+def _later(old: _openai.Usage, new: _openai.Usage) -> _openai.Usage:
+    """Counts grow while an answer streams: the last one said holds."""
+    return _openai.Usage(
+        new.n_in if new.n_in is not None else old.n_in,
+        new.n_out if new.n_out is not None else old.n_out,
+        new.cached if new.cached is not None else old.cached,
+    )

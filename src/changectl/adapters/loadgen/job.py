@@ -1,0 +1,186 @@
+"""The job: what to send, where, how much of it. Checked whole before the first request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from urllib.parse import urlsplit
+
+from changectl import loads
+
+WARMUP = "warmup"  # the level name of requests that no one judges
+
+
+class JobError(ValueError):
+    """The job cannot be done as written; the text says why."""
+
+
+class Endpoint(NamedTuple):
+    """Where the service listens."""
+
+    tls: bool
+    host: str
+    port: int
+    prefix: str  # of every path, without a slash at its end
+
+    @property
+    def authority(self) -> str:
+        """As the Host header names it."""
+        host = "[{}]".format(self.host) if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else "{}:{}".format(host, self.port)
+
+
+class Level(NamedTuple):
+    """A closed level: so many streams, each sending its next request when the last one is answered."""
+
+    name: str
+    streams: int
+    seconds: Optional[float]  # no request begins after them
+    requests: Optional[int]
+
+
+class Item(NamedTuple):
+    """One prompt of the workload."""
+
+    id: str
+    content: Mapping[str, Any]  # {"prompt": text} or {"messages": [...]}
+    max_tokens: int
+    may_be_empty: bool
+    quality: bool  # sent unsalted, its answer's text is recorded
+
+
+class Job(NamedTuple):
+    """Everything that the generator needs to know."""
+
+    endpoint: Endpoint
+    protocol: str
+    headers: List[Tuple[str, str]]
+    model: str
+    workload: List[Item]
+    levels: List[Level]
+    salt: str
+    seed: int
+    deadline: float
+    connect_timeout: float
+    stagger: float
+    include_usage: bool
+    body: Dict[str, Any]
+    tls_verify: bool
+    tls_ca: Optional[str]
+    cpus: Optional[List[int]]
+
+
+def parse_job(text: str) -> Job:
+    """The job of a JSON document.
+
+    Raises:
+        JobError: a field is missing, of the wrong type, or makes no sense.
+    """
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise JobError("the job is not JSON: {}".format(error)) from error
+    if not isinstance(raw, dict):
+        raise JobError("the job is not a JSON object")
+    protocol = _get(raw, "protocol", str)
+    if protocol not in loads.names():
+        raise JobError('unknown protocol "{}"; known: {}'.format(protocol, ", ".join(loads.names())))
+    if raw.get("fresh_connections", True) is not True:
+        raise JobError("only fresh connections are supported: leave fresh_connections out")
+    tls = _get(raw, "tls", dict, {})
+    return Job(
+        endpoint=_endpoint(_get(raw, "endpoint", str)),
+        protocol=protocol,
+        headers=[(str(name), str(value)) for name, value in _get(raw, "headers", dict, {}).items()],
+        model=_get(raw, "model", str),
+        workload=_workload(_get(raw, "workload", list)),
+        levels=_levels(raw),
+        salt=_get(raw, "salt", str),
+        seed=_get(raw, "seed", int, 0),
+        deadline=_positive(raw, "deadline"),
+        connect_timeout=_positive(raw, "connect_timeout", 5.0),
+        stagger=float(_get(raw, "stagger", (int, float), 0.02)),
+        include_usage=_get(raw, "include_usage", bool, True),
+        body=_get(raw, "body", dict, {}),
+        tls_verify=_get(tls, "verify", bool, True),
+        tls_ca=_get(tls, "ca", str, None),
+        cpus=_get(raw, "cpus", list, None),
+    )
+
+
+def _get(raw: Mapping[str, Any], name: str, kind: Any, *default: Any) -> Any:
+    value = raw.get(name)
+    if value is None and default:
+        return default[0]
+    if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
+        return value
+    raise JobError('"{}" is {!r}; a value of another type is needed'.format(name, value))
+
+
+def _positive(raw: Mapping[str, Any], name: str, *default: float) -> float:
+    value = float(_get(raw, name, (int, float), *default))
+    if not 0 < value < float("inf"):
+        raise JobError('"{}" must be a number above zero'.format(name))
+    return value
+
+
+def _endpoint(url: str) -> Endpoint:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise JobError("the endpoint is not a URL: {}".format(error)) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise JobError("the endpoint must be http://HOST:PORT or https://HOST:PORT")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise JobError("the endpoint must not hold credentials, a query or a fragment")
+    tls = parts.scheme == "https"
+    return Endpoint(tls, parts.hostname, port or (443 if tls else 80), parts.path.rstrip("/"))
+
+
+def _workload(raw: List[Any]) -> List[Item]:
+    items = [_item(member) for member in raw]
+    if not items:
+        raise JobError("the workload is empty")
+    if len({item.id for item in items}) != len(items):
+        raise JobError("two prompts of the workload have the same id")
+    return items
+
+
+def _item(raw: Any) -> Item:
+    if not isinstance(raw, dict):
+        raise JobError("a member of the workload is not an object")
+    content = {name: raw[name] for name in ("prompt", "messages") if raw.get(name) is not None}
+    if len(content) != 1:
+        raise JobError('prompt {!r} needs either "prompt" or "messages"'.format(raw.get("id")))
+    kind = str if "prompt" in content else list
+    _get(content, next(iter(content)), kind)
+    max_tokens = _get(raw, "max_tokens", int)
+    if max_tokens < 1:
+        raise JobError("max_tokens must be at least 1")
+    quality = _get(raw, "quality", bool, False)
+    return Item(_get(raw, "id", str), content, max_tokens, raw.get("expect") == "empty", quality)
+
+
+def _levels(raw: Mapping[str, Any]) -> List[Level]:
+    levels = [_level(member) for member in _get(raw, "levels", list)]
+    names = [level.name for level in levels]
+    if not levels or len(set(names)) != len(names) or WARMUP in names:
+        raise JobError('levels need different names, and none may be called "{}"'.format(WARMUP))
+    warmup = _get(raw, "warmup", dict, {})
+    if warmup:
+        # All streams at once, so that everything a level will use has been used before.
+        first = _level(dict(warmup, name=WARMUP, streams=max(level.streams for level in levels)))
+        levels.insert(0, first)
+    return levels
+
+
+def _level(raw: Any) -> Level:
+    if not isinstance(raw, dict):
+        raise JobError("a level is not an object")
+    name, streams = _get(raw, "name", str), _get(raw, "streams", int)
+    seconds = None if raw.get("seconds") is None else _positive(raw, "seconds")
+    requests = _get(raw, "requests", int, None)
+    if streams < 1 or (requests is not None and requests < 1) or (seconds is None and requests is None):
+        raise JobError('level "{}" needs at least one stream, and seconds or requests'.format(name))
+    return Level(name, streams, seconds, requests)

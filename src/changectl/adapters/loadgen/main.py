@@ -1,0 +1,100 @@
+"""The program: a job on stdin, records on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any, Dict, List
+
+from changectl.adapters.loadgen.client import Client, look_up
+from changectl.adapters.loadgen.job import Job, JobError, parse_job
+from changectl.adapters.loadgen.level import LevelRun
+
+DONE, BAD_JOB, STOPPED = 0, 2, 3
+_TICK = 1.0
+
+
+def main() -> int:
+    """Run the job; returns the exit status."""
+    try:
+        job = parse_job(sys.stdin.read())
+        if job.cpus:
+            os.sched_setaffinity(0, job.cpus)
+        return asyncio.run(_run(job))
+    except JobError as error:
+        _say({"error": str(error)})
+        return BAD_JOB
+    except OSError as error:  # an unknown name, a CPU that is not there, a certificate file, a reader that went away
+        _say({"error": str(error)})
+        return STOPPED
+
+
+def _say(message: Dict[str, Any]) -> None:
+    sys.stderr.write(json.dumps(message) + "\n")
+    sys.stderr.flush()
+
+
+async def _run(job: Job) -> int:
+    address = await look_up(job)
+    # Pauses of the garbage collector would be latency of the server; what lives now lives to the end.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    start_ns, wall = time.perf_counter_ns(), time.time()
+    client = Client(job, address, start_ns)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, client.stop)
+    runs: List[LevelRun] = []
+    for level in job.levels:
+        run = LevelRun(level, job.workload, client, job.stagger, start_ns)
+        runs.append(run)
+        ticker = loop.create_task(_tick(level.name, level.seconds, run, client))
+        try:
+            await run.run()
+        finally:
+            ticker.cancel()
+        _write(run.records)
+        gc.collect()
+        if client.stopping:
+            break
+    whole = not client.stopping and len(runs) == len(job.levels) and all(run.whole for run in runs)
+    _say({"summary": _summary(runs, whole, wall, start_ns)})
+    return DONE if whole else STOPPED
+
+
+async def _tick(name: str, expected: Any, run: LevelRun, client: Client) -> None:
+    while True:
+        await asyncio.sleep(_TICK)
+        progress = {"level": name, "done": len(run.records), "elapsed": round(run.elapsed, 3), "expected": expected}
+        try:
+            _say({"progress": progress})
+        except OSError:  # nobody listens any more: the load must not go on without its master
+            client.stop()
+            return
+
+
+def _write(records: List[Dict[str, Any]]) -> None:
+    """Between levels only: a slow reader must not hold up the requests."""
+    sys.stdout.write("".join(json.dumps(record, sort_keys=True) + "\n" for record in records))
+    sys.stdout.flush()
+
+
+def _summary(runs: List[LevelRun], whole: bool, wall: float, start_ns: int) -> Dict[str, Any]:
+    used = time.process_time()
+    elapsed = (time.perf_counter_ns() - start_ns) / 1e9
+    return {
+        "whole": whole,
+        "sent": sum(run.taken for run in runs),
+        "recorded": sum(len(run.records) for run in runs),
+        "wall_start": wall,
+        "clock_start_ns": start_ns,
+        "elapsed": round(elapsed, 3),
+        "cpu_share": round(used / elapsed, 4) if elapsed else None,
+        "python": sys.version.split()[0],
+    }
