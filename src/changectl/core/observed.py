@@ -40,7 +40,8 @@ class Answer(BaseModel):
 class FileFacts(Answer):
     """One configuration file as it lies on the host."""
 
-    exists: bool
+    exists: bool | None = None  # None: it could not be looked at; `error` says why
+    error: str | None = None
     resolved: str | None = None
     is_link: bool | None = None
     nlink: int | None = None
@@ -156,9 +157,9 @@ class Status(Answer):
 class Hello(Answer):
     """The answer of `hello`."""
 
-    version: str
     python: str
-    program: str | None = None
+    program: str | None = None  # version of the host program
+    executable: str | None = None
     uid: int | None = None
     user: str | None = None
     hostname: str | None = None
@@ -183,7 +184,8 @@ class GpuDriver(Answer):
 
     present: bool | None = None
     driver: str | None = None  # version of the loaded kernel module
-    library: str | None = None  # version of the user-space library on disk
+    library: str | None = None  # path of the user-space library
+    library_version: str | None = None  # as its file name says; has to be the driver's
 
 
 class HostFacts(Answer):
@@ -222,13 +224,22 @@ class ModelProblem(Answer):
     problem: str
 
 
+class Readable(Answer):
+    """Whether the service's user can read all model files."""
+
+    uid: int | None = None
+    all: bool
+    denied: list[str] = Field(default_factory=list, alias="not")
+    acl_considered: bool | None = None
+
+
 class Model(Answer):
     """The answer of `model`: the manifest of the model's files and what is wrong with them."""
 
     files: list[ModelFile]
     problems: list[ModelProblem]
     total_bytes: int | None = None
-    readable_by: bool | Mapping[str, Any] | None = None
+    readable_by: Readable | None = None
 
     def facts(self) -> Mapping[str, Any]:
         """The figures of the first file that has any; empty: none were read."""
@@ -276,12 +287,11 @@ class Gpu(Answer):
     memory_total: int | None = None
     memory_used: int | None = None
     memory_free: int | None = None
-    driver: str | None = None
-    processes: list[Mapping[str, Any]] | None = None
 
 
 class Nvml(Answer):
     """The answer of `nvml`: the GPUs, or in `none` why there are none."""
 
     gpus: list[Gpu] | None = None
+    driver: str | None = None
     none: str | None = None
