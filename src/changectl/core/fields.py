@@ -19,6 +19,7 @@ from changectl.core.units import LevelLoad, parse_duration, parse_level
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _UNIT = re.compile(r"(?:[A-Za-z0-9:_.\\-]+)(?:@[A-Za-z0-9:_.\\-]*)?\.([a-z]+)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+RESERVED_LEVEL = "warmup"  # how the load generator calls the requests before the counted ones
 _TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 
 
@@ -40,9 +41,14 @@ def _version(value: Any) -> int:
     return 1
 
 
+def is_name(text: str) -> bool:
+    """Whether a text can name a service or a level."""
+    return _NAME.fullmatch(text) is not None
+
+
 def _name(value: Any) -> str:
     text = text_of(value)
-    if not _NAME.fullmatch(text):
+    if not is_name(text):
         raise fault(f"`{text}` cannot be a name", "use lower-case letters, digits, `-`, `_` and `.`, like `chat-eu`")
     return text
 
@@ -145,6 +151,9 @@ def some_levels(levels: dict[str, LevelLoad]) -> dict[str, LevelLoad]:
     """The levels, if there are any."""
     if not levels:
         raise fault("no level is named here", "write for example `levels: {normal: 8 streams}`")
+    if RESERVED_LEVEL in levels:
+        message = f"`{RESERVED_LEVEL}` names the requests that nobody judges"
+        raise faults([Fault(message, "call the level something else", (RESERVED_LEVEL,), key=True)])
     return levels
 
 

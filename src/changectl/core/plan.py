@@ -104,7 +104,17 @@ def load(
     Raises:
         InputError: with every problem of the file.
     """
-    source = read_yaml(content, file)
+    return from_source(read_yaml(content, file), kinds=kinds, levels=levels, lacking=lacking)
+
+
+def from_source(
+    source: Source,
+    *,
+    kinds: Mapping[str, type[ChangeSpec]],
+    levels: Iterable[str] | None = None,
+    lacking: Mapping[str, str] | None = None,
+) -> Plan:
+    """As `load`, for a file that is read already."""
     return validate(source, Plan, {"kinds": kinds, "levels": levels_in_force(source, levels), "lacking": lacking or {}})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -17,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from changectl.core import templates
 from changectl.core.carrier_entry import CarrierEntry
 from changectl.core.fields import (
     AbsolutePath,
@@ -180,7 +182,9 @@ def load(content: bytes | str, file: str, *, engines: Iterable[str] | None = Non
     Raises:
         InputError: with every problem of the file.
     """
-    return from_source(read_yaml(content, file), {"engines": None if engines is None else tuple(engines)})
+    source = read_yaml(content, file)
+    source = replace(source, problems=(*source.problems, *templates.check(source)))
+    return from_source(source, {"engines": None if engines is None else tuple(engines)})
 
 
 def from_source(source: Source, context: Mapping[str, Any]) -> Service:

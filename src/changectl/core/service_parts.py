@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
@@ -14,7 +14,7 @@ from changectl.core.grammar import Fault, Grammar, fault, faults, nearest, not_y
 
 _LATER_MANAGERS = ("compose", "supervisor")
 ANSWER_PROTOCOLS = ("openai_chat", "openai_completions")
-_READY = re.compile(r"(GET|HEAD|POST) (/\S*)(?: ([1-5]\d\d))?")
+_READY = re.compile(r"(GET|HEAD|POST) (/\S*) ([1-5]\d\d)")
 
 
 class SystemdManager(Grammar):
@@ -94,6 +94,8 @@ class GenericSetting(Grammar):
     flag: Line | None = Field(None, description="command-line flag", examples=["--workers"])
     env: Line | None = Field(None, description="environment variable", examples=["WORKERS"])
     key: Line | None = Field(None, description="key in its configuration file", examples=["workers"])
+    type: Literal["int", "float", "bool", "str", "json"] = Field("str", description="how values are compared")
+    changes_answers: bool = Field(False, description="whether changing it may change what the model says")
 
     @model_validator(mode="after")
     def _stands_somewhere(self) -> Self:
@@ -153,7 +155,10 @@ class EngineChoice(Grammar):
     name: str
     generic: GenericEngine | None = None
 
-    known_examples: ClassVar[str] = "engine: vllm"
+    @property
+    def spec(self) -> str | dict[str, Any]:
+        """The choice as the engines' family takes it: a name, or `{"generic": {...}}`."""
+        return self.name if self.generic is None else {"generic": self.generic.model_dump(exclude_none=True)}
 
 
 def read_engine(value: Any, info: ValidationInfo) -> Any:

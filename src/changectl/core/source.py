@@ -39,7 +39,7 @@ class Source:
     """A file's content as plain data (str, list, dict; None where nothing is written) and where everything stands."""
 
     file: str
-    data: Any
+    data: Any = field(repr=False)  # of a rendered service it holds what templates gave: maybe secrets
     values: Mapping[Path, Place] = field(default_factory=dict)
     keys: Mapping[Path, Place] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()  # found while reading; the grammar's problems join them

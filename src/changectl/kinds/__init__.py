@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from changectl.core.change import ChangeSpec
+from changectl.core.engine import Engine
 from changectl.core.errors import InputError, Problem
 from changectl.core.grammar import nearest
+from changectl.core.wanted import Wanted
 
 
 class Kind(Protocol):
@@ -22,10 +24,13 @@ class Kind(Protocol):
     EXAMPLE: str
     RESTARTS: bool
 
+    def wanted(self, spec: Any, engine: Engine) -> Wanted:
+        """What a step with this `spec` asks for, in terms of files."""
 
-def known() -> tuple[str, ...]:
-    """The kinds' names: the files of this folder."""
-    return tuple(sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")))
+
+def names() -> list[str]:
+    """The kinds of change: the files of this folder."""
+    return sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
 
 
 def load(name: str) -> Kind:
@@ -34,12 +39,11 @@ def load(name: str) -> Kind:
     Raises:
         InputError: no such kind; the hint lists the known ones.
     """
-    names = known()
-    if name not in names:
-        raise InputError(Problem(f"unknown kind of change `{name}`", hint=nearest(name, names)))
+    if name not in names():
+        raise InputError(Problem(f"unknown kind of change `{name}`", hint=nearest(name, names())))
     return cast(Kind, importlib.import_module(f"{__name__}.{name}"))
 
 
 def specs() -> dict[str, type[ChangeSpec]]:
     """The grammar of every kind, by name."""
-    return {name: load(name).Spec for name in known()}
+    return {name: load(name).Spec for name in names()}

@@ -7,7 +7,9 @@ import re
 from pydantic import field_validator
 
 from changectl.core.change import ValueChange
+from changectl.core.engine import Engine
 from changectl.core.grammar import fault
+from changectl.core.wanted import Wanted
 
 EXAMPLE = 'change: {environment: {name: OMP_NUM_THREADS, from: "1", to: "2"}}'
 RESTARTS = True
@@ -29,3 +31,8 @@ class Spec(ValueChange):
     def describe(self) -> str:
         """`environment OMP_NUM_THREADS: 1 -> 2`."""
         return f"environment {self.name}: {self.change_in_words()}"
+
+
+def wanted(spec: Spec, engine: Engine) -> Wanted:  # noqa: ARG001 - every kind is asked the same way
+    """The change in terms of files: a plain variable, whatever the engine makes of it."""
+    return Wanted("environment", spec.name, None, spec.to, spec.from_, spec.from_given)

@@ -7,7 +7,9 @@ import re
 from pydantic import field_validator
 
 from changectl.core.change import ValueChange
+from changectl.core.engine import Engine
 from changectl.core.grammar import fault
+from changectl.core.wanted import Wanted
 
 EXAMPLE = "change: {parameter: {name: max-num-seqs, from: absent, to: 128}}"
 RESTARTS = True
@@ -30,3 +32,8 @@ class Spec(ValueChange):
     def describe(self) -> str:
         """`parameter max-num-seqs: absent -> 128`."""
         return f"parameter {self.name}: {self.change_in_words()}"
+
+
+def wanted(spec: Spec, engine: Engine) -> Wanted:
+    """The change in terms of files. Raises InputError for a setting that the engine does not have."""
+    return Wanted("parameter", spec.name, engine.setting(spec.name), spec.to, spec.from_, spec.from_given)

@@ -1,0 +1,156 @@
+"""The operator's files: reads plans, services and workloads, and digests everything it read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from changectl import engines, kinds
+from changectl.adapters.project_files import read_bytes, service_file, service_names, show
+from changectl.core import plan as plans
+from changectl.core import service as services
+from changectl.core import workload as workloads
+from changectl.core.digest import plan_digest, sha256
+from changectl.core.errors import InputError, Problem
+from changectl.core.fields import is_name
+from changectl.core.grammar import in_file_order, nearest
+from changectl.core.lacking import lacking_metrics
+from changectl.core.plan import Plan
+from changectl.core.project import Project
+from changectl.core.service import Service
+from changectl.core.source import Source, read_yaml
+from changectl.core.workload import Workload
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedService:
+    """A service file as read."""
+
+    service: Service
+    file: Path
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPlan:
+    """A plan with everything it names."""
+
+    plan: Plan
+    file: Path
+    plan_digest: str  # of the plan file's own bytes
+    content: bytes = field(repr=False)
+    service: Service  # with its templates as written
+    service_digest: str
+    workload: Workload
+    checks: Mapping[str, Path]  # testinfra files, by the path as written
+    files: Mapping[str, str]  # digest of every file that plan and service name, by the path as written
+
+    def digest(self, hosts: Iterable[str], tool_version: str) -> str:
+        """The digest that stands for the plan, all it names, its hosts and the tool."""
+        return plan_digest(
+            plan=self.plan_digest, service=self.service_digest, files=self.files, hosts=hosts, tool_version=tool_version
+        )
+
+
+def load_service(name: str, project: Project) -> LoadedService:
+    """Read `services/NAME.yml` of a project.
+
+    Raises:
+        InputError: no such service (the hint names the nearest), or every problem of its file.
+    """
+    file = service_file(name, project)
+    if file is None:
+        raise InputError(Problem(_no_service(name, project), hint=nearest(name, service_names(project))))
+    content = read_bytes(file)
+    service = services.load(content, show(file), engines=engines.names())
+    if service.service != name:
+        message = f"the file is called `{file.name}`, the service `{service.service}`"
+        raise InputError(service.source.problem(("service",), message, f"write `service: {name}`, or rename the file"))
+    return LoadedService(service, file, sha256(content))
+
+
+def load_plan(path: Path, project: Project) -> LoadedPlan:
+    """Read a plan and every file it names; no host is touched.
+
+    Raises:
+        InputError: with the problems of all these files together.
+    """
+    content = read_bytes(path)
+    source = read_yaml(content, show(path))
+    problems: list[Problem] = []
+    loaded = _collect(problems, lambda: _service_of(source, project))
+    levels = tuple(loaded.service.conditions.levels) if loaded else None
+    lacking = _lacking(loaded.service) if loaded else {}
+    plan = _collect(problems, lambda: plans.from_source(source, kinds=kinds.specs(), levels=levels, lacking=lacking))
+    named = _collect(problems, lambda: _workload(plan, source, loaded, project))
+    checks = _collect(problems, lambda: _checks(plan, source, project))
+    if problems or plan is None or loaded is None or named is None or checks is None:
+        raise InputError(in_file_order(problems))
+    written, workload = named
+    files = {written: workload.digest, **{name: sha256(read_bytes(file)) for name, file in checks.items()}}
+    return LoadedPlan(plan, path, sha256(content), content, loaded.service, loaded.digest, workload, checks, files)
+
+
+def _collect(problems: list[Problem], read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except InputError as error:
+        problems += error.problems
+        return None
+
+
+def _service_of(source: Source, project: Project) -> LoadedService | None:
+    """The service that a plan names; None where the plan does not name one readably (its grammar says so)."""
+    name = source.data.get("service") if isinstance(source.data, dict) else None
+    if not isinstance(name, str) or not is_name(name):
+        return None
+    if service_file(name, project) is None:
+        hint = nearest(name, service_names(project))
+        raise InputError(source.problem(("service",), _no_service(name, project), hint))
+    return load_service(name, project)
+
+
+def _no_service(name: str, project: Project) -> str:
+    return f"there is no service `{name}` in {show(Path(project.services))}"
+
+
+def _lacking(service: Service) -> dict[str, str]:
+    return lacking_metrics(service.engine.name, engines.load(service.engine.spec).protocols)
+
+
+def _workload(
+    plan: Plan | None, source: Source, loaded: LoadedService | None, project: Project
+) -> tuple[str, Workload] | None:
+    """The workload in force, with its path as written: the plan's own, or the service's."""
+    if plan is not None and plan.conditions.workload is not None:
+        written, named_in = plan.conditions.workload, source
+    elif loaded is not None:
+        written, named_in = loaded.service.conditions.workload, loaded.service.source
+    else:
+        return None
+    file = Path(project.root) / written
+    if not file.is_file():
+        message = f"there is no workload file {show(file)}"
+        hint = f"paths are relative to the project's folder, {show(Path(project.root))}"
+        raise InputError(named_in.problem(("conditions", "workload"), message, hint))
+    return written, workloads.load(read_bytes(file), show(file))
+
+
+def _checks(plan: Plan | None, source: Source, project: Project) -> dict[str, Path]:
+    """The testinfra files of all steps, by the path as written."""
+    found: dict[str, Path] = {}
+    problems: list[Problem] = []
+    for index, step in enumerate(plan.steps if plan else ()):
+        for number, written in enumerate(step.checks):
+            found[written] = Path(project.root) / written
+            if not found[written].is_file():
+                message = f"there is no file {show(found[written])}"
+                hint = f"paths are relative to the project's folder, {show(Path(project.root))}"
+                problems.append(source.problem(("steps", index, "checks", number), message, hint))
+    if problems:
+        raise InputError(problems)
+    return found

@@ -1,0 +1,112 @@
+"""From a service and an inventory to its instances: one endpoint and one manager target on one host each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from changectl.core.errors import InputError, Problem
+from changectl.core.grammar import in_file_order, nearest
+from changectl.core.instances import GroupInstances, InstanceEach
+from changectl.core.ports import HostAddress
+from changectl.core.render import render_source
+from changectl.core.service import Service
+from changectl.core.source import Path, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An instance on its host, with the service's templates filled for it."""
+
+    name: str
+    host: HostAddress = field(repr=False)  # its variables, and what templates made of them, may be secret
+    endpoint: str
+    service: Service = field(repr=False)
+
+
+def check_names(service: Service, known: Collection[str]) -> None:
+    """Compare the hosts or the group that a service names with those of the inventory.
+
+    Args:
+        service: the service.
+        known: names of all groups and hosts.
+
+    Raises:
+        InputError: a name that the inventory does not have; the hint has the nearest one.
+    """
+    problems = [
+        service.source.problem(path, f"the inventory has no {what} `{name}`", nearest(name, known))
+        for path, what, name in _named(service)
+        if name not in known
+    ]
+    if problems:
+        raise InputError(in_file_order(problems))
+
+
+def place(service: Service, hosts_of: Callable[[str], Sequence[HostAddress]]) -> tuple[Placed, ...]:
+    """All instances of a service, in inventory order.
+
+    Args:
+        service: the service.
+        hosts_of: the hosts of a group, or the host of that name (`Inventory.hosts`); `--limit` may leave some out.
+
+    Raises:
+        InputError: no instance is left, or a template cannot be filled for a host.
+    """
+    placed: list[Placed] = []
+    problems: list[Problem] = []
+    for path, pattern, each in _declared(service):
+        for host in hosts_of(pattern):
+            try:
+                placed.append(_place(service, path, each, host))
+            except InputError as error:
+                problems += error.problems
+    if problems:
+        raise InputError(in_file_order(problems))
+    if not placed:
+        names = ", ".join(f"`{name}`" for _, _, name in _named(service))
+        hint = "look at --limit, and at `ansible-inventory --graph`"
+        raise InputError(service.source.problem(("instances",), f"no host is left of {names}", hint))
+    return tuple(placed)
+
+
+def _named(service: Service) -> list[tuple[Path, str, str]]:
+    instances = service.instances
+    if isinstance(instances, GroupInstances):
+        return [(("instances", "group"), "group or host", instances.group)]
+    return [(("instances", index, "host"), "host", one.host) for index, one in enumerate(instances)]
+
+
+def _declared(service: Service) -> list[tuple[Path, str, InstanceEach]]:
+    instances = service.instances
+    if isinstance(instances, GroupInstances):
+        return [(("instances", "each"), instances.group, instances.each)]
+    return [(("instances", index), one.host, one) for index, one in enumerate(instances)]
+
+
+def _place(service: Service, path: Path, each: InstanceEach, host: HostAddress) -> Placed:
+    variables = {**host.variables, **each.vars}
+    variables.setdefault("inventory_hostname", host.name)
+    variables.setdefault("ansible_host", host.name)
+    source = service.source
+    own = {key: value for key, value in _at(source.data, path).items() if key != "host"}
+    name = own.setdefault("name", host.name)
+    variables["instance"] = name
+    alone = {**source.data, "instances": [{**own, "host": host.name}]}
+    moved = {
+        ("instances", 0, *old[len(path) :]): place for old, place in source.values.items() if old[: len(path)] == path
+    }
+    rendered = render_source(
+        Source(source.file, alone, {**source.values, **moved}, source.keys), variables, host=host.name
+    )
+    if isinstance(rendered.instances, GroupInstances):
+        raise InputError(source.problem(path, "not one instance"))
+    (instance,) = rendered.instances
+    return Placed(instance.name or host.name, host, instance.endpoint, rendered)
+
+
+def _at(data: Any, path: Path) -> dict[str, Any]:
+    for part in path:
+        data = data[part]  # the grammar has seen that it is there
+    return dict(data)
