@@ -1,0 +1,81 @@
+"""The program by hand, for a person on the host: `python3 STATE/runs/RUN/program.pyz restore`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any, Dict, List
+
+from . import calls, hello, snapshot, state
+from .failure import Failure
+from .version import VERSION
+
+
+def main(words: List[str]) -> int:
+    """Parse, do, print; returns the exit status: 0 done and equal, 3 refused or different, 2 usage."""
+    parser = argparse.ArgumentParser(
+        prog="program.pyz", description="What changectl saved on this host: look at it, compare it, bring it back."
+    )
+    parser.add_argument("--version", action="version", version=f"changectl host program {VERSION}")
+    parser.add_argument("action", choices=["restore", "verify", "status", "hello"])
+    parser.add_argument("--run", help="the run; default: the one whose folder holds this program")
+    parser.add_argument("--state-dir", help="the state folder; default: the one that holds this program")
+    options = parser.parse_args(words)
+    args = _place(options.run, options.state_dir)
+    try:
+        return {"restore": _restore, "verify": _verify, "status": _status, "hello": _hello}[options.action](args)
+    except Failure as failure:
+        sys.stderr.write(f"{options.action}: {failure.message} [{failure.reason}]\n")
+        for path, word in failure.details.get("files", {}).items():
+            sys.stderr.write(f"  {path}: {word}\n")
+        return 3
+
+
+def _place(run: Any, root: Any) -> Dict[str, Any]:
+    """The run and state folder that the program's own place tells."""
+    folder = os.path.dirname(os.path.abspath(sys.argv[0]))
+    parts = folder.rsplit("/runs/", 1)
+    if len(parts) == 2:
+        root, run = root or parts[0], run or parts[1]
+    return {"run": run, "state_dir": root}
+
+
+def _say(text: str) -> None:
+    # What files are called is foreign text: control characters must not reach the terminal.
+    sys.stdout.write("".join(char if char.isprintable() else repr(char)[1:-1] for char in text) + "\n")
+
+
+def _restore(args: Dict[str, Any]) -> int:
+    run = state.Run.of(args)
+    answer = calls.dispatch("restore", {**args, "generation": run.header().get("generation", 0)})
+    for path, word in answer["files"].items():
+        _say(f"{path}: {word}")
+    _say("The files are back. Restart the service, so that it reads them." if answer["changed"] else "Nothing to do.")
+    return 0
+
+
+def _verify(args: Dict[str, Any]) -> int:
+    answer = calls.dispatch("verify", args)
+    for path, item in answer["files"].items():
+        _say(f"{path}: {'equal' if item['equal'] else 'differs in ' + ', '.join(item['differs'])}")
+    return 0 if answer["equal"] else 3
+
+
+def _status(args: Dict[str, Any]) -> int:
+    run = state.Run.of(args)
+    saved = snapshot.manifest(run)
+    _say(f"run {run.name}, generation {run.header().get('generation')}, in {run.folder}")
+    for event in run.events():
+        what = event.get("path") or event.get("resolved") or event.get("action") or ""
+        _say(f"{event['at']}  {event['event']}  {what}".rstrip())
+    if saved.get("manager"):
+        now = calls.dispatch("status", {**args, "manager": saved["manager"]})
+        _say(f"service: {now['active']}" + (f", process {now['process']['pid']}" if now["process"] else ""))
+    return _verify(args)
+
+
+def _hello(args: Dict[str, Any]) -> int:
+    for key, value in hello.hello(args).items():
+        _say(f"{key}: {value}")
+    return 0

@@ -1,0 +1,126 @@
+"""Run the load generator in its own process; nothing of the job is written on disk."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import zlib
+from typing import IO, Any, Callable, Dict, List
+
+from . import commands, snapshot, system
+from .failure import Failure
+from .state import Run
+
+Progress = Callable[[Dict[str, Any]], None]
+# The child dies with us, whatever kills us; a parent that is already gone is seen by its changed id.
+_TIED = (
+    "import ctypes,os,sys\n"
+    "ctypes.CDLL(None).prctl(1,9)\n"
+    "if os.getppid()!=int(sys.argv[1]): sys.exit(9)\n"
+    "os.execv(sys.argv[2],sys.argv[2:])\n"
+)
+_STDERR_KEPT = 4000
+
+
+def measure(args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
+    """The call: {records: b64 of zlib of JSON lines, count, summary}.
+
+    `generator` is a zip in base64, or the SHA-256 of one that was staged for the run. The job goes to the child's
+    stdin; records come from its stdout, one JSON object per line; its stderr carries {"progress": {...}} lines.
+
+    Raises:
+        Failure: `generator_failed` when the child ends badly or answers nothing; `timed_out`.
+    """
+    run = Run.of(args)
+    path = _generator(run, args.get("generator"))
+    interpreter = args.get("interpreter") or sys.executable
+    process = commands.spawn(
+        [sys.executable, "-I", "-c", _TIED, str(os.getpid()), interpreter, path],
+        env=commands.marked_environment(run.name), cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        return _collect(process, args, progress)
+    finally:
+        commands.finish(process)
+
+
+def _generator(run: Run, value: Any) -> str:
+    """The path of the generator's zip in the run's folder, named by its digest."""
+    if isinstance(value, str) and len(value) == 64:
+        snapshot.staged(run, value)
+        return run.path("staged", value)
+    try:
+        data = base64.b64decode(value or "", validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise Failure("bad_arguments", "generator must be base64 or the SHA-256 of staged bytes") from None
+    if not data:
+        raise Failure("bad_arguments", "generator is missing")
+    place = os.path.join(run.make("generators"), system.sha256(data))
+    if not os.path.exists(place):
+        system.save(place, data)
+    return place
+
+
+def _collect(process: subprocess.Popen[bytes], args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
+    errors: List[str] = []
+    records: List[bytes] = []
+    threads = [
+        threading.Thread(target=_read_progress, args=(process.stderr, progress, errors), daemon=True),
+        threading.Thread(target=_read_records, args=(process.stdout, records), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(args.get("job") or {}).encode())
+            process.stdin.close()
+    timeout = args.get("timeout")
+    try:
+        process.wait(None if timeout is None else float(timeout))
+    except subprocess.TimeoutExpired:
+        raise Failure("timed_out", f"the load generator did not end within {timeout} s and was stopped") from None
+    for thread in threads:
+        thread.join(10)
+    tail = "\n".join(errors)[-_STDERR_KEPT:]
+    if process.returncode != 0:
+        message = f"the load generator ended with status {process.returncode}"
+        raise Failure(
+            "generator_failed", f"{message}: {tail[-300:]}".strip(": "), stderr=tail, status=process.returncode
+        )
+    return _answer(records, tail)
+
+
+def _answer(records: List[bytes], tail: str) -> Dict[str, Any]:
+    data = b"".join(records)
+    try:
+        parsed = [json.loads(line) for line in data.splitlines() if line.strip()]
+    except ValueError:
+        raise Failure("generator_failed", "the load generator's records are damaged", stderr=tail) from None
+    if not parsed:
+        raise Failure("generator_failed", "the load generator answered no record", stderr=tail)
+    last = parsed[-1]
+    summary = last["summary"] if isinstance(last, dict) and "summary" in last else {}
+    packed = base64.b64encode(zlib.compress(data, 6)).decode("ascii")
+    return {"records": packed, "count": len(parsed), "summary": summary}
+
+
+def _read_records(stream: IO[bytes], records: List[bytes]) -> None:
+    for line in stream:
+        records.append(line)  # noqa: PERF402  lines that came before a kill are kept
+
+
+def _read_progress(stream: IO[bytes], progress: Progress, errors: List[str]) -> None:
+    for line in stream:
+        try:
+            message = json.loads(line)
+            progress(message["progress"])
+        except (ValueError, KeyError, TypeError):
+            errors.append(line.decode(errors="replace").rstrip("\n"))
+            del errors[:-200]

@@ -1,0 +1,72 @@
+"""GPUs through NVML, with the nvidia-ml-py source that the controller sends: nothing is installed on the host."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import types
+import zlib
+from typing import Any, Callable, Dict, List
+
+from .failure import Failure
+
+
+def nvml(args: Dict[str, Any]) -> Dict[str, Any]:
+    """The call: {gpus: [...], driver, cuda} or {none: why}."""
+    try:
+        source = zlib.decompress(base64.b64decode(args.get("source") or "", validate=True))
+    except (binascii.Error, zlib.error, TypeError):
+        raise Failure("bad_arguments", "source must be base64 of zlib-compressed Python source") from None
+    library: Any = types.ModuleType("pynvml")
+    exec(compile(source, "pynvml.py", "exec"), library.__dict__)  # noqa: S102  the controller's own, digest-pinned package
+    try:
+        library.nvmlInit()
+    except library.NVMLError as error:
+        return {"none": f"NVML does not answer: {error}"}
+    try:
+        count = library.nvmlDeviceGetCount()
+        if not count:
+            return {"none": "NVML sees no GPU"}
+        return {
+            "gpus": [_gpu(library, index) for index in range(count)],
+            "driver": _ask(library, library.nvmlSystemGetDriverVersion),
+            "cuda": _ask(library, library.nvmlSystemGetCudaDriverVersion),
+        }
+    finally:
+        library.nvmlShutdown()
+
+
+def _ask(library: Any, function: Callable[..., Any], *values: Any) -> Any:
+    """One NVML question; None when this GPU or driver has no answer."""
+    try:
+        found = function(*values)
+    except library.NVMLError:
+        return None
+    return found.decode(errors="replace") if isinstance(found, bytes) else found
+
+
+def _gpu(library: Any, index: int) -> Dict[str, Any]:
+    handle = library.nvmlDeviceGetHandleByIndex(index)
+    memory = _ask(library, library.nvmlDeviceGetMemoryInfo, handle)
+    use = _ask(library, library.nvmlDeviceGetUtilizationRates, handle)
+    return {
+        "index": index,
+        "name": _ask(library, library.nvmlDeviceGetName, handle),
+        "uuid": _ask(library, library.nvmlDeviceGetUUID, handle),
+        "memory_total": getattr(memory, "total", None),
+        "memory_used": getattr(memory, "used", None),
+        "memory_free": getattr(memory, "free", None),
+        "utilisation_gpu": getattr(use, "gpu", None),
+        "utilisation_memory": getattr(use, "memory", None),
+        "temperature": _ask(library, library.nvmlDeviceGetTemperature, handle, 0),
+        "power_milliwatts": _ask(library, library.nvmlDeviceGetPowerUsage, handle),
+        "clock_sm_mhz": _ask(library, library.nvmlDeviceGetClockInfo, handle, 1),
+        "throttle_reasons": _ask(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+        "ecc_uncorrected": _ask(library, library.nvmlDeviceGetTotalEccErrors, handle, 1, 0),
+        "processes": _processes(library, handle),
+    }
+
+
+def _processes(library: Any, handle: Any) -> List[Dict[str, Any]]:
+    found = _ask(library, library.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    return [{"pid": item.pid, "memory_used": item.usedGpuMemory} for item in found]

@@ -1,0 +1,210 @@
+"""Start, stop, restart and reload the service; stopped means: the whole process tree is gone and its ports are free."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any, Dict, List, Optional
+
+from . import command, manager, procfs, snapshot, systemd, verify
+from .failure import Failure
+from .state import Run, boot_id, mutating, read_json
+
+_ACTIONS = ("start", "stop", "restart", "reload")
+_AFTER_KILL = 5.0  # seconds that the kernel gets to take away killed processes and their sockets
+
+
+def service(args: Dict[str, Any]) -> Dict[str, Any]:
+    """The call: {action, changed, started_pid, seconds, ...}.
+
+    Raises:
+        Failure: `still_held` when a process or port outlives the stop; `start_failed`; `no_systemd`; ...
+    """
+    action = args.get("action")
+    if action not in _ACTIONS:
+        raise Failure("bad_arguments", f"action must be one of {', '.join(_ACTIONS)}, not {action!r}")
+    manager.read(args.get("manager"))
+    with mutating(args) as run:
+        if args.get("unless") and _settled(args, run):
+            return {
+                "action": action,
+                "changed": False,
+                "seconds": 0.0,
+                "started_pid": manager.main_pid(args["manager"]),
+            }
+        run.record("service.intent", action=action)
+        begun = time.monotonic()
+        try:
+            answer = _act(args, run, action)
+        except Failure as failure:
+            run.record("service.failed", action=action, reason=failure.reason)
+            raise
+        answer.update(action=action, seconds=round(time.monotonic() - begun, 3))
+        run.record("service.outcome", action=action, started_pid=answer.get("started_pid"))
+        return answer
+
+
+def _act(args: Dict[str, Any], run: Run, action: str) -> Dict[str, Any]:
+    answer: Dict[str, Any] = {"changed": False}
+    if action in ("stop", "restart"):
+        answer.update(_stop(args, run))
+    if action in ("start", "restart"):
+        answer.update(_start(args, run))
+    if action == "reload":
+        answer.update(_reload(args, run))
+    return answer
+
+
+def _settled(args: Dict[str, Any], run: Run) -> bool:
+    """Whether there is nothing left to do: the service runs since after the run's last change of a file.
+
+    `unless` "fresh" asks that alone; "restored" also that the files are the saved ones.
+    """
+    name, settings = manager.read(args["manager"])
+    found = procfs.stat(manager.main_pid(args["manager"]) or 0)
+    if found is None or (name == "systemd" and systemd.show(settings).get("NeedDaemonReload") == "yes"):
+        return False
+    changes = [event for event in run.events() if event.get("event") in ("write.outcome", "restore.outcome")]
+    same_boot = bool(changes) and changes[-1].get("boot") == boot_id()
+    if same_boot and found.start_ticks / procfs.TICKS <= changes[-1]["boot_seconds"]:
+        return False
+    return args["unless"] != "restored" or all(item["equal"] for item in verify.compare(run).values())
+
+
+def _stop(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
+    name, settings = manager.read(args["manager"])
+    pid = manager.main_pid(args["manager"])
+    members = _members(name, settings, pid, run)
+    ports = procfs.ports_of([identity[0] for identity in members])
+    timeout = float(args.get("stop_timeout", 30))
+    deadline = time.monotonic() + timeout
+    if name == "systemd":
+        systemd.systemctl(settings, "stop", "--no-block", settings["unit"], run_id=run.name)
+    elif members:
+        command.signal_stop(settings, pid or members[0][0], run, timeout)
+    killed = not _wait_gone(name, settings, members, deadline)
+    if killed:
+        _kill(members)
+        _wait_gone(name, settings, members, time.monotonic() + _AFTER_KILL)
+    _require_free(members, ports)
+    return {"changed": bool(members), "killed": killed, "stopped": [identity[0] for identity in members]}
+
+
+def _members(name: str, settings: Dict[str, Any], pid: Optional[int], run: Run) -> List[procfs.Identity]:
+    """Everything that belongs to the service, also what this run started and what cannot be found yet."""
+    members = set(procfs.tree(pid)) if pid else set()
+    if name == "systemd":
+        members |= set(_in_cgroup(systemd.show(settings).get("ControlGroup", "")))
+    else:
+        members |= set(command.traces(run))
+    return sorted(members)
+
+
+def _in_cgroup(group: str) -> List[procfs.Identity]:
+    """All processes of a unit's control group, whichever hierarchy this kernel uses."""
+    if not group.startswith("/") or group == "/":
+        return []
+    text = ""
+    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"):
+        for folder, _, names in os.walk(base + group):
+            text += procfs.read_text(os.path.join(folder, "cgroup.procs")) if "cgroup.procs" in names else ""
+    found = (procfs.stat(int(line)) for line in set(text.split()) if line.isdigit())
+    return [(item.pid, item.start_ticks) for item in found if item is not None]
+
+
+def _wait_gone(name: str, settings: Dict[str, Any], members: List[procfs.Identity], deadline: float) -> bool:
+    while True:
+        if not any(procfs.alive(identity) for identity in members) and _manager_done(name, settings):
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.05)
+
+
+def _manager_done(name: str, settings: Dict[str, Any]) -> bool:
+    if name != "systemd":
+        return True
+    return systemd.show(settings).get("ActiveState") in ("inactive", "failed")
+
+
+def _kill(members: List[procfs.Identity]) -> None:
+    for identity in members:
+        if procfs.alive(identity):
+            try:
+                os.kill(identity[0], signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            except PermissionError:
+                continue  # named by the check that follows
+
+
+def _require_free(members: List[procfs.Identity], ports: List[int]) -> None:
+    left = [identity[0] for identity in members if procfs.alive(identity)]
+    if left:
+        raise Failure("still_held", f"processes of the service do not end: {left}", pids=left, ports=[])
+    deadline = time.monotonic() + _AFTER_KILL
+    while True:
+        held = [port for port in ports if port in procfs.listening()]
+        if not held:
+            return
+        if time.monotonic() >= deadline:
+            owners = [owner for owner in map(procfs.port_owner, held) if owner]
+            raise Failure("still_held", f"ports {held} are still listened on, by {owners}", pids=owners, ports=held)
+        time.sleep(0.05)
+
+
+def _start(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
+    name, settings = manager.read(args["manager"])
+    if name == "command":
+        running = command.find(settings) or next((identity[0] for identity in command.traces(run)), None)
+        if running is not None:
+            return {"started_pid": running}
+        saved = _saved_process(run) if args.get("environment_from_snapshot") else None
+        return {"changed": True, **command.start(settings, run, saved)}
+    if args.get("daemon_reload"):
+        _systemctl(run, settings, "daemon-reload")
+    if args.get("reset_failed"):
+        systemd.systemctl(settings, "reset-failed", settings["unit"], run_id=run.name)  # fails when there is nothing
+    before = systemd.main_pid(systemd.show(settings))
+    _systemctl(run, settings, "start", "--no-block", settings["unit"])
+    return {"changed": before is None, "started_pid": before or _started_pid(settings)}
+
+
+def _started_pid(settings: Dict[str, Any]) -> Optional[int]:
+    """The new main process; None when there is none after three seconds (the one who watches the start goes on)."""
+    deadline = time.monotonic() + 3.0
+    while True:
+        properties = systemd.show(settings)
+        pid = systemd.main_pid(properties)
+        if pid or properties.get("ActiveState") == "failed" or time.monotonic() >= deadline:
+            return pid
+        time.sleep(0.05)
+
+
+def _saved_process(run: Run) -> Dict[str, Any]:
+    saved = read_json(run.path("snapshot", "process.json"))
+    if saved is None:
+        snapshot.manifest(run)
+        raise Failure("not_captured", f"run {run.name} saved no running process: its environment is not known")
+    return saved
+
+
+def _reload(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
+    name, settings = manager.read(args["manager"])
+    pid = manager.main_pid(args["manager"])
+    if pid is None:
+        raise Failure("not_running", "the service does not run: it cannot be reloaded")
+    if name == "systemd":
+        if args.get("daemon_reload"):
+            _systemctl(run, settings, "daemon-reload")
+        _systemctl(run, settings, "reload", settings["unit"])
+    else:
+        os.kill(pid, signal.SIGHUP)
+    return {"changed": True, "started_pid": pid}
+
+
+def _systemctl(run: Run, settings: Dict[str, Any], *words: str) -> None:
+    result = systemd.systemctl(settings, *words, timeout=90, run_id=run.name)
+    if result.status:
+        raise Failure("start_failed", f"systemctl {' '.join(words)}: {result.err.strip()[-500:]}")

@@ -1,0 +1,205 @@
+"""The program's own folder on the host: a folder per run, the host lock, generations, the list of what was done."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import re
+import time
+from typing import Any, Dict, Iterator, List, Optional
+
+from . import system
+from .failure import Failure, from_os_error
+
+FORMAT = 1
+# A step's own folder lies in its run's folder: RUN/2 is the second step of RUN.
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[0-9]{1,4})?\Z")
+_LOCK_WAIT = 30.0  # seconds; another call of ours holds the lock for milliseconds, or for a service's stop
+
+
+def default_root() -> str:
+    """/var/lib/changectl for root, else a folder in the user's home."""
+    return "/var/lib/changectl" if os.geteuid() == 0 else os.path.expanduser("~/.local/state/changectl")
+
+
+def boot_seconds() -> float:
+    """Seconds since boot, as process start times are counted."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def boot_id() -> str:
+    """The kernel's random name for this boot; empty where /proc has none."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as source:
+            return source.read().strip()
+    except OSError:
+        return ""
+
+
+class Run:
+    """One run's folder.
+
+    Args:
+        name: the run's id; RUN/N for a step that keeps its own snapshot.
+        root: the state folder; None: the default one.
+
+    Raises:
+        Failure: `bad_arguments` when the id is not one of ours.
+    """
+
+    def __init__(self, name: Any, root: Optional[str] = None) -> None:
+        if not isinstance(name, str) or not _RUN.match(name):
+            raise Failure("bad_arguments", f"{name!r} is not a run id")
+        self.name = name
+        self.root = root or default_root()
+        self.folder = os.path.join(self.root, "runs", name)
+        self.generation: Optional[int] = None  # of the caller that may change things now
+
+    @classmethod
+    def of(cls, args: Dict[str, Any]) -> Run:
+        """The run that a call's arguments name."""
+        return cls(args.get("run"), args.get("state_dir"))
+
+    def path(self, *parts: str) -> str:
+        """A path inside the run's folder."""
+        return os.path.join(self.folder, *parts)
+
+    def make(self, *parts: str) -> str:
+        """Create a folder (0700) inside the run's folder, with what is missing above it; returns its path."""
+        target = self.path(*parts)
+        try:
+            os.makedirs(target, mode=0o700, exist_ok=True)
+            os.chmod(self.folder, 0o700)
+        except OSError as error:
+            raise from_os_error(error, f"creating {target}") from error
+        return target
+
+    def exists(self) -> bool:
+        """Whether this host knows the run."""
+        return os.path.isfile(self.path("run.json"))
+
+    def header(self) -> Dict[str, Any]:
+        """run.json; empty when there is none.
+
+        Raises:
+            Failure: `newer_format` when a later version of this program wrote it.
+        """
+        content = read_json(self.path("run.json")) or {}
+        if content.get("format", FORMAT) > FORMAT:
+            raise Failure("newer_format", f"{self.folder} was written by a newer changectl: format {content['format']}")
+        return content
+
+    def record(self, event: str, **facts: Any) -> None:
+        """Append one line to events.jsonl; it is on disk when this returns."""
+        line = {"at": timestamp(), "boot": boot_id(), "boot_seconds": boot_seconds(), "event": event, **facts}
+        line.setdefault("generation", self.generation)
+        data = json.dumps(line, sort_keys=True).encode() + b"\n"
+        path = self.path("events.jsonl")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                data = b"\n" + data  # the last writer was killed in mid-line
+            system.write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def events(self) -> List[Dict[str, Any]]:
+        """Everything recorded, oldest first; a line torn by a kill is left out."""
+        found = []
+        try:
+            with open(self.path("events.jsonl"), "rb") as source:
+                for line in source:
+                    with contextlib.suppress(ValueError):
+                        entry = json.loads(line)
+                        if isinstance(entry, dict):
+                            found.append(entry)
+        except FileNotFoundError:
+            return []
+        return found
+
+
+def timestamp() -> str:
+    """Now, ISO 8601 in UTC with microseconds, by this host's clock."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
+
+
+def read_json(path: str) -> Optional[Dict[str, Any]]:
+    """A JSON object from a file of ours; None when it does not exist.
+
+    Raises:
+        Failure: `damaged_state` when it is not a JSON object.
+    """
+    try:
+        with open(path, "rb") as source:
+            content = json.loads(source.read())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise Failure("damaged_state", f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise Failure("damaged_state", f"{path} does not hold a JSON object")
+    return content
+
+
+def save_json(path: str, content: Dict[str, Any]) -> None:
+    """Replace a JSON file of ours, whole or not at all."""
+    system.save(path, json.dumps(content, sort_keys=True).encode() + b"\n")
+
+
+@contextlib.contextmanager
+def host_lock(root: str, wait: float = _LOCK_WAIT) -> Iterator[None]:
+    """Hold the host's lock; the kernel frees it when this process dies.
+
+    Raises:
+        Failure: `host_busy` when another call still holds it after `wait` seconds.
+    """
+    try:
+        os.makedirs(root, mode=0o700, exist_ok=True)
+        descriptor = os.open(os.path.join(root, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise from_os_error(error, f"opening the lock in {root}") from error
+    try:
+        deadline = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise Failure(
+                        "host_busy", f"another changectl call holds {root}/lock for over {wait:g} s"
+                    ) from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def mutating(args: Dict[str, Any]) -> Iterator[Run]:
+    """The frame of every call that changes something: lock, generation check, run folder.
+
+    Raises:
+        Failure: `stale_generation` when somebody with a higher generation has taken the run over.
+    """
+    run = Run.of(args)
+    generation = args.get("generation")
+    if not isinstance(generation, int) or isinstance(generation, bool) or generation < 0:
+        raise Failure("bad_arguments", "generation must be a whole number of at least 0")
+    with host_lock(run.root, float(args.get("lock_wait", _LOCK_WAIT))):
+        seen = run.header().get("generation", -1)
+        if seen > generation:
+            message = (
+                f"run {run.name} was taken over by generation {seen}; generation {generation} may not act any more"
+            )
+            raise Failure("stale_generation", message, generation=seen)
+        run.make()
+        run.generation = generation
+        if seen < generation:
+            save_json(run.path("run.json"), {"format": FORMAT, "run": run.name, "generation": generation})
+        yield run

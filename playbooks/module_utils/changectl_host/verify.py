@@ -1,0 +1,56 @@
+"""Compare the host as it is now with what a run saved: bytes, owner, mode, extended attributes, link target."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List
+
+from . import facts, snapshot
+from .failure import Failure
+from .state import Run
+
+
+def verify(args: Dict[str, Any]) -> Dict[str, Any]:
+    """The call: {files: {path: {equal, differs}}, equal}."""
+    found = compare(Run.of(args))
+    return {"files": found, "equal": all(item["equal"] for item in found.values())}
+
+
+def compare(run: Run) -> Dict[str, Dict[str, Any]]:
+    """Every saved file of the run against the one on the host.
+
+    Raises:
+        Failure: `not_captured`, `damaged_state`.
+    """
+    saved = snapshot.manifest(run)["files"]
+    result = {}
+    for path, entry in saved.items():
+        if entry["exists"]:
+            snapshot.blob(run, entry["sha256"])  # proof needs the saved bytes to be whole
+        differs = differences(path, entry)
+        result[path] = {"equal": not differs, "differs": differs}
+    return result
+
+
+def differences(path: str, entry: Dict[str, Any]) -> List[str]:
+    """The words for what differs: existence, link, bytes, owner, mode, xattrs."""
+    resolved = os.path.realpath(path)
+    if facts.stat_or_none(resolved) is None:
+        return ["existence"] if entry["exists"] else []
+    if not entry["exists"]:
+        return ["existence"]
+    differs = [] if resolved == entry["resolved"] else ["link"]
+    try:
+        with facts.opened(resolved) as file:
+            now = facts.metadata(file)
+    except Failure as failure:
+        return [*differs, failure.reason]
+    if now["sha256"] != entry["sha256"]:
+        differs.append("bytes")
+    if (now["uid"], now["gid"]) != (entry["uid"], entry["gid"]):
+        differs.append("owner")
+    if now["mode"] != entry["mode"]:
+        differs.append("mode")
+    if now["xattrs"] != entry["xattrs"]:
+        differs.append("xattrs")
+    return differs
