@@ -1,0 +1,179 @@
+"""The story of one run: what, why, who, the diff, before and after, the reasons, and what happened when."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from changectl.core import history_events as kinds
+from changectl.core.history_events import mappings_of, number_of, text_of
+from changectl.core.history_runs import RunSummary, StepSummary, summarise
+from changectl.core.ports import Event, Json
+
+EntryState = Literal["done", "failed", "unfinished", "noted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that happened. `unfinished`: it was begun, and nothing says how it ended."""
+
+    at: str
+    offset_seconds: float  # since the run was opened
+    step: int
+    action: str
+    host: str
+    state: EntryState
+    duration_seconds: float | None  # from intent to outcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepStory:
+    """All that was recorded about one step. Bodies are those of the events (docs/reference/journal.md)."""
+
+    summary: StepSummary
+    expect: Any
+    accept: Any
+    prechecks: tuple[Json, ...]
+    edits: tuple[Json, ...]
+    reasons: tuple[Json, ...]
+    rows: tuple[Json, ...]
+    flags: tuple[Json, ...]
+    effective: tuple[Json, ...]
+    ready: tuple[Json, ...]
+    measurements: tuple[Json, ...]
+    checks: tuple[Json, ...]
+    verify: tuple[Json, ...]
+    evidence: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStory:
+    """One run from its opening to its end."""
+
+    run: RunSummary
+    plan_text: str
+    prechecks: tuple[Json, ...]  # those of the run as a whole
+    steps: tuple[StepStory, ...]
+    timeline: tuple[Entry, ...]
+
+    @property
+    def edits(self) -> list[tuple[int, Json]]:
+        """Every edit with the number of its step, in the order recorded."""
+        return [(step.summary.number, edit) for step in self.steps for edit in step.edits]
+
+
+def run_story(events: Sequence[Event]) -> RunStory:
+    """The story of the run whose events these are, oldest first.
+
+    Raises:
+        ValueError: no events.
+    """
+    if not events:
+        raise ValueError("a run without events has no story")
+    run = summarise(events)
+    opened = next((event.body for event in events if event.kind == kinds.RUN_OPENED), {})
+    declared = mappings_of(opened, "steps")
+    steps = []
+    for summary in run.steps:
+        own = [event for event in events if event.step == summary.number]
+        body = declared[summary.number - 1] if summary.number <= len(declared) else {}
+        steps.append(_step_story(summary, body, own))
+    whole = [event for event in events if event.step == 0]
+    return RunStory(run, text_of(opened, "plan_text"), _prechecks(whole), tuple(steps), tuple(timeline(events)))
+
+
+def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -> StepStory:
+    verdicts = [event.body for event in events if event.kind == kinds.VERDICT]
+    verdict: Json = verdicts[-1] if verdicts else {}
+    return StepStory(
+        summary=summary,
+        expect=declared.get("expect"),
+        accept=declared.get("accept"),
+        prechecks=_prechecks(events),
+        edits=_bodies(events, kinds.EDIT),
+        reasons=_reasons(verdict, "reasons"),
+        rows=tuple(mappings_of(verdict, "rows")),
+        flags=_reasons(verdict, "flags"),
+        effective=_bodies(events, kinds.outcome(kinds.EFFECTIVE)),
+        ready=_bodies(events, kinds.outcome(kinds.READY)),
+        measurements=_bodies(events, kinds.outcome(kinds.MEASURE)),
+        checks=_bodies(events, kinds.outcome(kinds.CHECKS)),
+        verify=_bodies(events, kinds.outcome(kinds.VERIFY)),
+        evidence=_bodies(events, kinds.outcome(kinds.EVIDENCE)),
+    )
+
+
+def _prechecks(events: Sequence[Event]) -> tuple[Json, ...]:
+    return tuple(
+        result for event in events if event.kind == kinds.PRECHECK for result in mappings_of(event.body, "results")
+    )
+
+
+def _reasons(verdict: Json, name: str) -> tuple[Json, ...]:
+    """Reasons with a code and a text each; one that is a bare sentence counts, too."""
+    found = verdict.get(name)
+    items = found if isinstance(found, list) else []
+    return tuple(item if isinstance(item, Mapping) else {"code": "", "text": str(item)} for item in items)
+
+
+def _bodies(events: Sequence[Event], kind: str) -> tuple[Json, ...]:
+    return tuple(event.body for event in events if event.kind == kind)
+
+
+def timeline(events: Sequence[Event]) -> list[Entry]:
+    """What happened when: an intent and its outcome are one entry, placed where the action began."""
+    start = _time(events[0].at)
+    entries: list[Entry] = []
+    begun: dict[int, Event] = {}  # the intents without an outcome so far, by the place of their entry
+    for event in events:
+        action, _, part = event.kind.rpartition(".")
+        if part == "intent":
+            begun[len(entries)] = event
+            entries.append(_entry(event, action, start, "unfinished", None))
+        elif part == "outcome":
+            state: EntryState = "failed" if event.body.get("ok") is False else "done"
+            index = _intent_of(event, begun)
+            if index is None:
+                entries.append(_entry(event, action, start, state, number_of(event.body, "seconds")))
+                continue
+            first = begun.pop(index)
+            whole = dataclasses.replace(event, at=first.at, body={**first.body, **event.body})
+            seconds = (_time(event.at) - _time(first.at)).total_seconds()
+            entries[index] = _entry(whole, action, start, state, seconds)
+        else:
+            entries.append(_entry(event, event.kind, start, "noted", None))
+    return entries
+
+
+def _intent_of(event: Event, begun: Mapping[int, Event]) -> int | None:
+    """Where the entry of this outcome's intent stands: of the same host, or the latest where one of them names none."""
+    action = event.kind.rpartition(".")[0]
+    host = text_of(event.body, "host")
+    same = [
+        (index, text_of(first.body, "host"))
+        for index, first in begun.items()
+        if first.step == event.step and first.kind.rpartition(".")[0] == action
+    ]
+    fitting = [index for index, its in same if its == host] or [index for index, its in same if not (its and host)]
+    return fitting[-1] if fitting else None
+
+
+def _entry(event: Event, action: str, start: datetime, state: EntryState, seconds: float | None) -> Entry:
+    offset = (_time(event.at) - start).total_seconds()
+    return Entry(event.at, offset, event.step, action, text_of(event.body, "host"), state, seconds, _detail(event.body))
+
+
+# What of a body is worth a line, in this order; everything else is in the journal.
+_TELLING = ("phase", "path", "verdict", "outcome", "why", "service", "deadline_source", "message", "reason")
+
+
+def _detail(body: Json) -> str:
+    return ", ".join(text_of(body, name) for name in _TELLING if text_of(body, name))
+
+
+def _time(at: str) -> datetime:
+    return datetime.fromisoformat(at)

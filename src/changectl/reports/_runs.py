@@ -1,0 +1,53 @@
+"""A run as a JSON document, shared by the reports. The schema is in docs/reference/json.md; names are never reused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from changectl.core.history import RunSummary, StepSummary
+
+FORMAT = 1
+
+
+def run_json(run: RunSummary) -> dict[str, Any]:
+    """A run with its steps."""
+    return {
+        "run": run.run,
+        "service": run.service,
+        "outcome": run.outcome,
+        "exit_code": run.exit_code,
+        "reason": run.reason,
+        "ticket": run.ticket,
+        "actor": run.actor,
+        "hosts": list(run.hosts),
+        "plan": run.plan,
+        "plan_digest": run.plan_digest,
+        "tool_version": run.tool_version,
+        "opened_at": run.opened_at,
+        "closed_at": run.closed_at,
+        "outage_seconds": run.outage_seconds,
+        "reverts": run.reverts,
+        "reverted_by": run.reverted_by,
+        "steps": [step_json(step) for step in run.steps],
+    }
+
+
+def step_json(step: StepSummary) -> dict[str, Any]:
+    """One step of a run."""
+    return {
+        "step": step.number,
+        "change": {
+            "kind": step.change.kind,
+            "name": step.change.name,
+            "from": step.change.before,
+            "from_asserted": step.change.asserted,
+            "to": step.change.after,
+        },
+        "outcome": step.outcome,
+        "verdict": step.verdict,
+        "reason": step.reason,
+        "outage_seconds": step.outage_seconds,
+        "failures_above_1_percent": step.failures_flagged,
+        "started_at": step.started_at,
+        "closed_at": step.closed_at,
+    }

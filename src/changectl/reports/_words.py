@@ -1,0 +1,69 @@
+"""Recorded values in words, shared by the reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from changectl.core.history import OPEN, RunSummary
+from changectl.core.history_events import number_of
+from changectl.core.units import format_change, format_duration, format_value
+from changectl.reports._blocks import Tone
+
+UNKNOWN = "not known"
+_GOOD = {"kept", "improved", "no_gross_harm", "unchanged", "within", "passed", "done"}
+_BAD = {"revert_failed", "revert_unverified", "regressed", "breach", "failed"}
+
+
+def tone(word: str) -> Tone:
+    """How an outcome, a verdict or a state is shown."""
+    return "good" if word in _GOOD else "bad" if word in _BAD else "warning"
+
+
+def moment(at: str | None) -> str:
+    """A recorded time for people: to the second, in UTC."""
+    return UNKNOWN if at is None else f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def seconds(value: float | None) -> str:
+    """A duration, or that it is not known."""
+    return UNKNOWN if value is None else format_duration(value)
+
+
+def outcome(run: RunSummary) -> str:
+    """A run's outcome, with what changed it later."""
+    if run.outcome == OPEN:
+        return "open: its end is not recorded"
+    return f"{run.outcome}, later reverted by {run.reverted_by}" if run.reverted_by else run.outcome
+
+
+def figure(row: Mapping[str, Any], side: str) -> str:
+    """The `before` or `after` of a verdict's row: a number in its unit, `unbounded`, `no data`."""
+    value = row.get(side)
+    unit = row.get("unit")
+    if value == "unbounded":
+        return format_value(math.inf, "")
+    return format_value(number_of(row, side), unit if isinstance(unit, str) else "")
+
+
+def change(row: Mapping[str, Any]) -> str:
+    """The relative change of a verdict's row, "" when it was not computable."""
+    value = number_of(row, "change")
+    return "" if value is None else format_change(value)
+
+
+def plain(value: Any) -> str:
+    """Any recorded JSON value on one line."""
+    if value is None:
+        return "absent"
+    if isinstance(value, Mapping):
+        if {"before", "after"} <= value.keys():
+            return f"{plain(value['before'])} -> {plain(value['after'])}"
+        return ", ".join(f"{name}: {plain(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(plain(part) for part in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,47 @@
+"""The list of runs, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from changectl.core.history import RunSummary, StepSummary
+from changectl.reports import _words as words
+from changectl.reports._blocks import Block, Line, Table
+from changectl.reports._runs import FORMAT, run_json
+
+_HEADINGS = ("run", "when", "service", "change", "outcome", "verdict", "outage", "who", "why")
+
+
+def as_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
+    """The document of `changectl history --json`."""
+    return {"format": FORMAT, "runs": [run_json(run) for run in runs]}
+
+
+def as_blocks(runs: Sequence[RunSummary]) -> list[Block]:
+    """One row for each step; a run without steps has one, too."""
+    if not runs:
+        return [Line("no runs", "quiet")]
+    rows = [_row(run, step) for run in runs for step in (run.steps or (None,))]
+    return [Table(_HEADINGS, rows), *_flags(runs)]
+
+
+def _row(run: RunSummary, step: StepSummary | None) -> list[str]:
+    what = f"revert of {run.reverts}" if run.reverts else str(step.change) if step else ""
+    outcome = step.outcome if step else run.outcome
+    return [
+        f"{run.run}/{step.number}" if step else run.run,
+        words.moment(run.opened_at),
+        run.service,
+        what,
+        f"{outcome} (reverted by {run.reverted_by})" if run.reverted_by else outcome,
+        (step.verdict if step else None) or "",
+        words.seconds(step.outage_seconds) if step and step.outage_seconds is not None else "",
+        run.actor,
+        run.reason,
+    ]
+
+
+def _flags(runs: Sequence[RunSummary]) -> list[Block]:
+    flagged = [f"{run.run}/{step.number}" for run in runs for step in run.steps if step.failures_flagged]
+    return [Line(f"more than 1 % of the requests failed: {', '.join(flagged)}", "warning")] if flagged else []

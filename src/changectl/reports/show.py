@@ -1,0 +1,151 @@
+"""The story of one run, or of one of its steps, for people and as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from changectl.core.history import Entry, RunStory, StepStory
+from changectl.core.history_events import text_of
+from changectl.core.ports import Json
+from changectl.reports import _words as words
+from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
+from changectl.reports._runs import FORMAT, run_json, step_json
+
+_PARTS = (
+    *("prechecks", "edits", "reasons", "rows", "flags", "effective", "ready"),
+    *("measurements", "checks", "verify", "evidence"),
+)
+
+
+def as_json(story: RunStory, step: int | None = None) -> dict[str, Any]:
+    """The document of `changectl show RUN[/STEP] --json`."""
+    return {
+        "format": FORMAT,
+        "run": run_json(story.run),
+        "plan_text": story.plan_text,
+        "prechecks": [dict(result) for result in story.prechecks],
+        "steps": [_step_json(each) for each in _chosen(story, step)],
+        "timeline": [asdict(entry) for entry in _entries(story, step)],
+    }
+
+
+def as_blocks(story: RunStory, step: int | None = None) -> list[Block]:
+    """What, why, who, and for each step the diff, the figures, the reasons; then what happened when."""
+    blocks = [*_head(story), *_prechecks(story.prechecks)]
+    for each in _chosen(story, step):
+        blocks += _step(each)
+    return [*blocks, *_timeline(_entries(story, step))]
+
+
+def _chosen(story: RunStory, step: int | None) -> list[StepStory]:
+    return [each for each in story.steps if step in (None, each.summary.number)]
+
+
+def _entries(story: RunStory, step: int | None) -> list[Entry]:
+    return [entry for entry in story.timeline if step is None or entry.step in (0, step)]
+
+
+def _step_json(step: StepStory) -> dict[str, Any]:
+    lists = {name: [dict(body) for body in getattr(step, name)] for name in _PARTS}
+    return {**step_json(step.summary), "expect": step.expect, "accept": step.accept, **lists}
+
+
+def _head(story: RunStory) -> list[Block]:
+    run = story.run
+    what = f"revert of run {run.reverts}" if run.reverts else "; ".join(str(step.change) for step in run.steps)
+    end = "open" if run.exit_code is None else f"exit code {run.exit_code}"
+    pairs = [
+        ("what", what or "not recorded"),
+        ("why", " ".join(part for part in (run.ticket, run.reason) if part) or "not recorded"),
+        ("who", f"{run.actor or 'not recorded'}, with changectl {run.tool_version or 'of unknown version'}"),
+        ("service", f"{run.service} on {', '.join(run.hosts) or 'no host'}"),
+        ("plan", f"{run.plan} (sha256 {run.plan_digest})" if run.plan_digest else run.plan),
+        ("when", f"{words.moment(run.opened_at)} to {words.moment(run.closed_at)}"),
+        ("outage", words.seconds(run.outage_seconds)),
+    ]
+    title = Heading(f"run {run.run}")
+    return [title, Line(f"{words.outcome(run)} ({end})", words.tone(run.outcome)), Facts(pairs)]
+
+
+def _step(step: StepStory) -> list[Block]:
+    summary = step.summary
+    verdict = f", verdict {summary.verdict}" if summary.verdict else ""
+    blocks: list[Block] = [
+        Heading(f"step {summary.number}: {summary.change}", 2),
+        Line(f"{summary.outcome}{verdict}", words.tone(summary.outcome)),
+    ]
+    blocks += [Line(text_of(flag, "text"), "warning") for flag in step.flags]
+    if summary.failures_flagged and not any("failures" in text_of(flag, "code") for flag in step.flags):
+        blocks.append(Line("more than 1 % of the requests failed", "warning"))
+    facts = [("expected", step.expect), ("accepted", step.accept), ("ended because", summary.reason or None)]
+    pairs = [(name, words.plain(value)) for name, value in facts if value]
+    blocks.append(Facts([*pairs, ("outage", words.seconds(summary.outage_seconds))]))
+    blocks += [*_prechecks(step.prechecks), *_edits(step.edits), *_figures(step.rows), *_reasons(step.reasons)]
+    named = (("values in effect", step.effective), ("ready", step.ready), ("checks", step.checks))
+    for name, bodies in (*named, ("proof of the way back", step.verify), ("evidence kept", step.evidence)):
+        blocks += _bodies(name, bodies)
+    return blocks
+
+
+def _edits(edits: Sequence[Json]) -> list[Block]:
+    blocks: list[Block] = []
+    for edit in edits:
+        blocks.append(Heading(f"diff of {text_of(edit, 'path')} on {text_of(edit, 'host')}", 3))
+        blocks.append(Verbatim(text_of(edit, "diff") or "(no difference)"))
+    return blocks
+
+
+def _figures(rows: Sequence[Json]) -> list[Block]:
+    if not rows:
+        return []
+    cells = [
+        [
+            " at ".join(part for part in (text_of(row, "metric"), text_of(row, "level")) if part),
+            words.figure(row, "before"),
+            words.figure(row, "after"),
+            words.change(row),
+            text_of(row, "limit"),
+            ": ".join(part for part in (text_of(row, "state"), text_of(row, "note")) if part),
+        ]
+        for row in rows
+    ]
+    return [Heading("before and after", 3), Table(("metric", "before", "after", "change", "limit", "result"), cells)]
+
+
+def _reasons(reasons: Sequence[Json]) -> list[Block]:
+    lines = [Line(f"- {text_of(reason, 'text') or text_of(reason, 'code')}") for reason in reasons]
+    return [Heading("reasons", 3), *lines] if lines else []
+
+
+def _prechecks(results: Sequence[Json]) -> list[Block]:
+    if not results:
+        return []
+    names = ("name", "level", "state", "figure", "detail")
+    headings = ("check", "level", "state", "figure", "detail")
+    rows = [[text_of(result, name) for name in names] for result in results]
+    return [Heading("pre-checks", 3), Table(headings, rows)]
+
+
+def _bodies(name: str, bodies: Sequence[Json]) -> list[Block]:
+    if not bodies:
+        return []
+    lines = [Line(f"- {words.plain({key: part for key, part in body.items() if key != 'ok'})}") for body in bodies]
+    return [Heading(name, 3), *lines]
+
+
+def _timeline(entries: Sequence[Entry]) -> list[Block]:
+    rows = [
+        [
+            f"+{entry.offset_seconds:.1f} s",
+            str(entry.step) if entry.step else "",
+            entry.action,
+            entry.host,
+            "" if entry.state == "noted" else entry.state,
+            "" if entry.duration_seconds is None else words.seconds(entry.duration_seconds),
+            entry.detail,
+        ]
+        for entry in entries
+    ]
+    return [Heading("what happened when", 2), Table(("at", "step", "what", "host", "state", "took", "detail"), rows)]

@@ -1,0 +1,62 @@
+"""Where every service stands: its last change, what is in force, what is unfinished or was never judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from changectl.core.history import RunSummary, ServiceStatus
+from changectl.reports import _words as words
+from changectl.reports._blocks import Block, Facts, Heading, Line
+from changectl.reports._runs import FORMAT, run_json
+
+Holders = Mapping[str, bool]  # run: whether its process may be alive
+
+
+def as_json(services: Sequence[ServiceStatus], holders: Holders) -> dict[str, Any]:
+    """The document of `changectl status --json`."""
+    return {
+        "format": FORMAT,
+        "services": [
+            {
+                "service": status.service,
+                "last": run_json(status.last),
+                "standing": None if status.standing is None else status.standing.run,
+                "open_runs": [{"run": run, "running": holders.get(run, False)} for run in status.open_runs],
+                "kept_unjudged": list(status.kept_unjudged),
+            }
+            for status in services
+        ],
+    }
+
+
+def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block]:
+    """A few lines for each service."""
+    if not services:
+        return [Line("no service has been changed yet", "quiet")]
+    blocks: list[Block] = []
+    for status in services:
+        blocks.append(Heading(status.service, 2))
+        blocks.append(Facts([("last change", _told(status.last)), ("in force", _standing(status))]))
+        for run in status.open_runs:
+            if holders.get(run, False):
+                blocks.append(Line(f"run {run} is going on", "warning"))
+            else:
+                blocks.append(Line(f"run {run} was begun and its end is not recorded; its process is gone", "bad"))
+        blocks += [Line(f"{step} was kept without a judgement", "warning") for step in status.kept_unjudged]
+    return blocks
+
+
+def _told(run: RunSummary) -> str:
+    return f"{run.run}, {words.moment(run.opened_at)}, {_changes(run)}: {words.outcome(run)}"
+
+
+def _standing(status: ServiceStatus) -> str:
+    run = status.standing
+    return f"{run.run}, {_changes(run)}" if run else "nothing that changectl changed"
+
+
+def _changes(run: RunSummary) -> str:
+    if run.reverts:
+        return f"revert of {run.reverts}"
+    return "; ".join(str(step.change) for step in run.steps) or "no steps"

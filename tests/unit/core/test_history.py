@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.core.history_samples import DIFF, START, Tape
+
+from changectl.core import history
+from changectl.core.errors import InputError
+from changectl.core.history import Filters, choose, moment, resolve_run, run_story, runs, services, split_run
+from changectl.core.ports import Event
+
+NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
+
+
+def test_a_run_is_told_from_its_events() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    (run,) = runs(tape.events)
+
+    assert (run.run, run.service, run.outcome, run.exit_code) == ("r1", "chat", "kept", 0)
+    assert (run.actor, run.reason, run.ticket, run.hosts) == ("ann@gateway", "GPU idle", "OPS-1", ("gpu1",))
+    (step,) = run.steps
+    assert str(step.change) == "parameter max-num-seqs: 64 -> 128"
+    assert (step.outcome, step.verdict, step.reason) == ("kept", "improved", "as judged")
+    assert run.outage_seconds == 12.5
+    assert not step.failures_flagged
+
+
+def test_a_run_without_an_end_is_open() -> None:
+    tape = Tape()
+    tape.opened("r1", steps=2)
+    tape.step("r1", "kept", "improved")
+    tape.add("r1", "step.started", step=2)
+    (run,) = runs(tape.events)
+
+    assert (run.outcome, run.closed_at, run.exit_code) == (history.OPEN, None, None)
+    assert [step.outcome for step in run.steps] == ["kept", history.OPEN]
+
+
+def test_a_step_that_a_closed_run_never_reached_was_not_started() -> None:
+    tape = Tape()
+    tape.opened("r1", steps=2)
+    tape.step("r1", "reverted", "regressed")
+    tape.closed("r1", "reverted", 4)
+    (run,) = runs(tape.events)
+
+    assert [step.outcome for step in run.steps] == ["reverted", "not_started"]
+    assert run.outage_seconds == 12.5
+
+
+def test_an_unknown_outage_is_not_zero() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    tape.step("r1", "kept", "improved", outage=None)
+    assert runs(tape.events)[0].outage_seconds is None
+
+
+def test_a_reverted_run_names_the_run_that_took_it_back() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    tape.whole("r2", "reverted", None, reverts="r1")
+    first, second = runs(tape.events)
+
+    assert (first.reverted_by, second.reverts) == ("r2", "r1")
+
+
+def test_a_revert_that_failed_takes_nothing_back() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    tape.whole("r2", "revert_failed", None, reverts="r1")
+    assert runs(tape.events)[0].reverted_by is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "flagged"),
+    [
+        ({"flags": [{"code": "failures_above_1_percent", "text": "2 % failed"}]}, True),
+        ({"rows": [{"metric": "failures", "before": 0.0, "after": 0.011}]}, True),
+        ({"rows": [{"metric": "failures", "before": 0.02, "after": None}]}, True),
+        ({"rows": [{"metric": "failures", "before": 0.01, "after": 0.01}]}, False),
+        ({"rows": [{"metric": "rps_ok", "before": 4, "after": 5}]}, False),
+        ({}, False),
+    ],
+)
+def test_more_than_one_percent_of_failures_is_flagged(verdict: dict[str, object], flagged: bool) -> None:
+    tape = Tape()
+    tape.opened("r1")
+    tape.add("r1", "verdict", verdict, step=1)
+    assert runs(tape.events)[0].steps[0].failures_flagged is flagged
+
+
+def test_the_story_has_the_diff_the_figures_and_the_reasons() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    story = run_story(tape.events)
+    (step,) = story.steps
+
+    assert story.edits == [(1, step.edits[0])]
+    assert step.edits[0]["diff"] == DIFF
+    assert [row["metric"] for row in step.rows] == ["rps_ok", "e2e_user_p95"]
+    assert step.reasons[0]["text"] == "it is faster"
+    assert step.prechecks[0]["figure"] == "3 GB needed, 40 GB free"
+    assert story.plan_text == "version: 1\n"
+
+
+def test_intent_and_outcome_are_one_entry_with_its_duration() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    (restart,) = [entry for entry in run_story(tape.events).timeline if entry.action == "restart"]
+
+    assert (restart.state, restart.duration_seconds, restart.host, restart.offset_seconds) == ("done", 1.0, "gpu1", 5.0)
+
+
+def test_an_intent_without_an_outcome_is_unfinished() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    tape.add("r1", "write.intent", {"host": "gpu1", "path": "/etc/x"}, step=1)
+    entry = run_story(tape.events).timeline[-1]
+
+    assert (entry.action, entry.state, entry.duration_seconds, entry.detail) == ("write", "unfinished", None, "/etc/x")
+
+
+def test_actions_on_two_hosts_and_repeated_actions_keep_their_own_outcomes() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    for host in ("a", "b"):
+        tape.add("r1", "write.intent", {"host": host}, step=1)
+    tape.add("r1", "write.outcome", {"host": "b", "ok": False, "message": "no room"}, step=1)
+    tape.add("r1", "write.outcome", {"host": "a", "ok": True}, step=1)
+    tape.add("r1", "write.intent", {"host": "a"}, step=1)
+    entries = [entry for entry in run_story(tape.events).timeline if entry.action == "write"]
+
+    assert [(entry.host, entry.state) for entry in entries] == [("a", "done"), ("b", "failed"), ("a", "unfinished")]
+    assert entries[1].detail == "no room"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+NAMES = [
+    "steps",
+    "change",
+    "verdict",
+    "rows",
+    "flags",
+    "reasons",
+    "results",
+    "outcome",
+    "exit_code",
+    "hosts",
+    "ok",
+    "host",
+]
+KINDS = [
+    "run.opened",
+    "run.closed",
+    "step.closed",
+    "verdict",
+    "precheck",
+    "edit",
+    "write.intent",
+    "write.outcome",
+    "odd",
+]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(NAMES), JSON, max_size=4)), min_size=1)
+)
+def test_whatever_stands_in_bodies_there_is_a_story(events: list[tuple[str, dict[str, object]]]) -> None:
+    tape = Tape()
+    for kind, body in events:
+        tape.add("r1", kind, body, step=0 if kind.startswith("run") else 1)
+
+    assert run_story(tape.events).run.run == "r1"
+    assert len(services(runs(tape.events))) == 1
+
+
+def test_a_run_without_events_has_no_story() -> None:
+    with pytest.raises(ValueError):
+        run_story([])
+
+
+def several() -> list[Event]:
+    tape = Tape()
+    tape.whole("r1")
+    tape.whole("r2", "reverted", "regressed", service="search", hosts=["gpu2"], actor="bob@laptop")
+    tape.whole("r3", "kept_unjudged", None)
+    tape.opened("r4", service="search")
+    return tape.events
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(), ["r4", "r3", "r2", "r1"]),
+        (Filters(limit=2), ["r4", "r3"]),
+        (Filters(limit=0), []),
+        (Filters(service="search"), ["r4", "r2"]),
+        (Filters(host="gpu2"), ["r2"]),
+        (Filters(outcome="reverted"), ["r2"]),
+        (Filters(outcome="open"), ["r4"]),
+        (Filters(verdict="improved"), ["r1"]),
+        (Filters(actor="bob"), ["r2"]),
+        (Filters(actor="bob@laptop"), ["r2"]),
+        (Filters(actor="bo"), []),
+        (Filters(change="--max_num_seqs"), ["r4", "r3", "r2", "r1"]),
+        (Filters(change="max-num"), []),
+        (Filters(since=START + timedelta(seconds=1)), ["r4", "r3", "r2"]),
+        (Filters(until=START + timedelta(seconds=1)), ["r1"]),
+        (Filters(service="search", outcome="kept"), []),
+    ],
+)
+def test_filters_narrow_and_the_newest_comes_first(filters: Filters, expected: list[str]) -> None:
+    assert [run.run for run in choose(runs(several()), filters)] == expected
+
+
+def test_status_tells_what_stands_what_is_open_and_what_was_never_judged() -> None:
+    chat, search = services(runs(several()))
+
+    assert (chat.service, chat.last.run, chat.open_runs, chat.kept_unjudged) == ("chat", "r3", (), ("r3/1",))
+    assert chat.standing is not None
+    assert chat.standing.run == "r3"
+    assert (search.last.run, search.standing, search.open_runs) == ("r4", None, ("r4",))
+
+
+def test_what_was_taken_back_stands_no_more() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    tape.whole("r2", "kept_unjudged", None)
+    tape.whole("r3", "reverted", None, reverts="r2")
+    (chat,) = services(runs(tape.events))
+
+    assert chat.standing is not None
+    assert (chat.standing.run, chat.kept_unjudged) == ("r1", ())
+
+
+def test_a_run_is_found_by_its_beginning() -> None:
+    known = ["20261130-aa11", "20261130-ab22", "20261201-cc33"]
+    assert resolve_run("20261201", known) == "20261201-cc33"
+    assert resolve_run("20261130-aa11", known) == "20261130-aa11"
+    assert resolve_run("r1", ["r1", "r10"]) == "r1"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("20261130", "20261130-aa11, 20261130-ab22"),
+        ("20261130-aa12", "20261130-aa11"),
+        ("zzz", "20261130-ab22"),
+        ("", "the nearest"),
+    ],
+)
+def test_an_unclear_run_names_the_nearest(text: str, hint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        resolve_run(text, ["20261130-aa11", "20261130-ab22"])
+    assert hint in str(caught.value)
+
+
+def test_no_run_is_found_in_an_empty_history() -> None:
+    with pytest.raises(InputError, match="nothing has been recorded"):
+        resolve_run("r1", [])
+
+
+def test_run_and_step_are_told_apart() -> None:
+    assert split_run("r1") == ("r1", None)
+    assert split_run("r1/2") == ("r1", 2)
+    for wrong in ("r1/0", "r1/", "r1/x", "r1/-1", "r1/²"):
+        with pytest.raises(InputError, match="no step"):
+            split_run(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "expected"),
+    [
+        ("2026-11-30", False, datetime(2026, 11, 30, tzinfo=UTC)),
+        ("2026-11-30", True, datetime(2026, 12, 1, tzinfo=UTC)),
+        ("2026-11-30T08:15", True, datetime(2026, 11, 30, 8, 15, tzinfo=UTC)),
+        ("2026-11-30T08:15+02:00", False, datetime(2026, 11, 30, 6, 15, tzinfo=UTC)),
+        ("7d", False, NOW - timedelta(days=7)),
+        ("90m", True, NOW - timedelta(minutes=90)),
+    ],
+)
+def test_times_are_understood(text: str, end: bool, expected: datetime) -> None:
+    assert moment(text, NOW, end=end) == expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "d", "-3d", "99999999999d", "2026-13-01"])
+def test_what_is_no_time_is_said(text: str) -> None:
+    with pytest.raises(InputError, match="not a time"):
+        moment(text, NOW)
