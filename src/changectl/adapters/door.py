@@ -48,6 +48,8 @@ class PipeDoor:
         deadline = time.monotonic() + timeout
         while True:
             answer = self._answer(self.pipe.read_line(deadline))
+            if answer.get("id") == 0:
+                return self._outcome(answer)  # the bootstrap could not start the program
             if answer.get("id") != self._last:
                 continue  # the late answer of a call that was given up
             if "progress" in answer:

@@ -133,3 +133,34 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksResult:
+    """What the operator's own checks said."""
+
+    passed: int
+    failed: int
+    report: str  # the tail of their output
+
+    @property
+    def ok(self) -> bool:
+        """Whether at least one check ran and none failed: a file without tests proves nothing."""
+        return self.failed == 0 and self.passed > 0
+
+
+class Checks(Protocol):
+    """Runs the operator's testinfra files against a host."""
+
+    def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
+        """Run them; an error while collecting counts as a failure."""
+
+
+class Memory(Protocol):
+    """What earlier runs left behind that this one wants to know."""
+
+    def load_seconds(self, service: str) -> float | None:
+        """How long the service's last good start took; None: never measured."""
+
+    def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
+        """The manifest of the model that an earlier run kept; None: none."""

@@ -1,0 +1,39 @@
+# Everything runs from a virtual environment of its own; nothing is installed system-wide unless LAB_INSTALL=1 says so.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help demo test test-fast lint types bench lab clean
+help:            ## This list
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[demo]' --group dev
+	touch $@
+
+demo: $(VENV)/.ready ## A real llama.cpp server: one change kept, one reverted, then the history (about 3 minutes)
+	$(BIN)/python -m changectl.demo
+
+test: $(VENV)/.ready ## All that this machine allows; LAB_INSTALL=1 as root on Debian adds the lab's real hosts
+	$(PYTEST) tests
+
+test-fast: $(VENV)/.ready ## Without the lab
+	$(PYTEST) tests -m "not lab and not vllm"
+
+lint: $(VENV)/.ready ## ruff, mypy --strict, ansible-lint (production)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/ansible-lint --offline playbooks
+
+bench: $(VENV)/.ready ## Speed and size, side by side with rivals
+	$(BIN)/python -m tests.bench
+
+lab: $(VENV)/.ready ## Boot the lab's hosts and keep them until Ctrl-C
+	$(BIN)/python -m tests.lab.harness up
+
+clean:           ## Remove what make made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache demo-work

@@ -1,0 +1,57 @@
+"""The operator's own checks: pytest with testinfra, in a process of their own, against one host of the inventory."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from changectl.adapters.environment import for_ansible
+from changectl.core.ports import ChecksResult, HostAddress
+
+TIMEOUT = 600.0  # seconds for all checks of a step on one host
+KEPT = 4000  # characters of output
+_COUNTS = re.compile(r"(\d+) (passed|failed|errors?)")
+
+
+@dataclass(frozen=True)
+class TestinfraChecks:
+    """Fulfils core.ports.Checks."""
+
+    source: Path  # the operator's inventory
+    playbooks: Path
+    project: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
+        """Run the files; what cannot be collected, or no test at all, is a failure."""
+        with tempfile.TemporaryDirectory(prefix="changectl-checks-") as folder:
+            command = [
+                sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "-c", os.devnull,
+                "--rootdir", folder, f"--hosts=ansible://{host.name}", f"--ansible-inventory={self.source.resolve()}",
+                *files,
+            ]  # fmt: skip
+            environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, cwd=self.project,
+                    check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                return ChecksResult(0, 1, f"the checks did not end within {TIMEOUT:.0f} s")
+        return _result(done.returncode, done.stdout + done.stderr)
+
+
+def _result(status: int, output: str) -> ChecksResult:
+    lines = output.strip().splitlines()
+    counts = {word.rstrip("s"): int(number) for number, word in _COUNTS.findall(lines[-1] if lines else "")}
+    failed = counts.get("failed", 0) + counts.get("error", 0)
+    if status != 0 and failed == 0:
+        failed = 1
+    return ChecksResult(counts.get("passed", 0), failed, output[-KEPT:])

@@ -1,0 +1,113 @@
+"""`changectl apply`: the whole story of a plan. Steps follow each other; the first that is not kept ends the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from changectl import engines
+from changectl.core.lifecycle import Ending, Outcome
+from changectl.core.placing import Placed
+from changectl.core.plan import Plan
+from changectl.core.service import Service
+from changectl.core.step import Step
+from changectl.workflow.conditions import load_plan
+from changectl.workflow.recorder import Recorder
+from changectl.workflow.steps import run_step
+from changectl.workflow.tools import Tools
+from changectl.workflow.trial import Acceptance
+
+
+@dataclass(frozen=True)
+class Order:
+    """A plan ready to be applied: validated, with everything it names at hand."""
+
+    plan: Plan
+    plan_text: str
+    plan_digest: str
+    service: Service
+    placed: Sequence[Placed]
+    workload: Sequence[Mapping[str, Any]]
+    checks: Mapping[int, Sequence[str]]  # step number (from 1) -> testinfra files, absolute
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended."""
+
+    run: str
+    endings: tuple[Ending, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """That of the first step that was not kept."""
+        return next((ending.exit_code for ending in self.endings if not ending.outcome.in_force), 0)
+
+    @property
+    def last(self) -> Ending:
+        """The ending that decided."""
+        return next((ending for ending in self.endings if not ending.outcome.in_force), self.endings[-1])
+
+
+def apply(order: Order, tools: Tools) -> RunEnd:
+    """Apply a plan under the service's lock.
+
+    Raises:
+        Locked: another change of the service is open.
+        ChangectlError: the record cannot be written; then nothing was done.
+    """
+    run = tools.new_run(order.plan.service)
+    recorder = Recorder(tools.journal, tools.secrets, run)
+    with tools.interrupts.listening(), tools.records.lock(order.plan.service, run, tools.actor):
+        recorder.note("run.opened", _opened(order, tools))
+        tools.reporter.note(f"run {run}: {order.plan.reason}")
+        endings = _steps(order, run, tools)
+        end = RunEnd(run, endings)
+        recorder.note("run.closed", {"exit_code": end.exit_code, "outcome": end.last.outcome.value,
+                                     "reason": end.last.reason})  # fmt: skip
+    return end
+
+
+def _steps(order: Order, run: str, tools: Tools) -> tuple[Ending, ...]:
+    endings: list[Ending] = []
+    protocol = engines.load(order.service.engine.spec).protocols[0]
+    for number, step in enumerate(order.plan.steps, 1):
+        load = load_plan(order.plan, order.service, protocol, order.workload)
+        acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()))
+        endings.append(run_step(order.placed, acceptance, Recorder(tools.journal, tools.secrets, run, number), tools))
+        if not endings[-1].outcome.in_force:
+            break
+    return tuple(endings)
+
+
+def _opened(order: Order, tools: Tools) -> dict[str, Any]:
+    plan = order.plan
+    return {
+        "plan": plan.service,
+        "plan_digest": order.plan_digest,
+        "plan_text": tools.secrets.redactor.text(order.plan_text),
+        "service": plan.service,
+        "reason": plan.reason,
+        "ticket": plan.ticket,
+        "effort": plan.effort,
+        "actor": tools.actor,
+        "hosts": sorted({placed.host.name for placed in order.placed}),
+        "tool_version": tools.version,
+        "steps": [_step(step) for step in plan.steps],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    spec = step.change.spec.model_dump(mode="json", by_alias=True)
+    change = {"kind": step.change.kind, **{key: spec.get(key) for key in ("name", "from", "to")}}
+    return {
+        "change": change,
+        "summary": step.change.describe(),
+        "expect": str(step.expect),
+        "accept": [str(guard) for guard in step.accept],
+        "on_inconclusive": step.on_inconclusive,
+    }
+
+
+__all__ = ["Order", "Outcome", "RunEnd", "apply"]

@@ -1,0 +1,146 @@
+"""Where a value really comes from, and the one edit that changes it there. Computed here, byte-exact; no host is asked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from changectl import formats
+from changectl.core.engine import Engine
+from changectl.core.errors import EditRefused, Refused
+from changectl.core.manager import Manager
+from changectl.core.observed import Observed
+from changectl.core.precheck import Seen
+from changectl.core.settings import Carrier, Key, Reading, Setting, Value
+from changectl.core.wanted import Wanted, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One file in which a value stands, or could stand."""
+
+    carrier: Carrier
+    key: Key
+    path: str
+    data: bytes
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """The bytes of one file before and after."""
+
+    path: str
+    before: bytes
+    after: bytes
+    place: Place
+
+    def diff(self) -> str:
+        """The change as people read it (not redacted)."""
+        old, new = (part.decode("utf-8", "replace").splitlines(keepends=True) for part in (self.before, self.after))
+        return "".join(difflib.unified_diff(old, new, self.path, self.path, n=2))
+
+
+@dataclass(frozen=True)
+class Locator:
+    """Finds values in the configuration files of one instance."""
+
+    carriers: tuple[Carrier, ...]  # strongest first
+    engine: Engine
+    manager: Manager
+    observed: Observed
+
+    def find(self, wanted: Wanted) -> Place:
+        """The place whose value counts, or where an absent value is to be inserted.
+
+        Raises:
+            EditRefused: the answer is not certain; why, and where.
+            Refused: no declared carrier can hold it.
+        """
+        empty: Place | None = None
+        for carrier in self._candidates(wanted):
+            key = wanted.key(carrier)
+            if key is None:
+                continue
+            for place in self._places(carrier, key):
+                if place.reading.value is not None:
+                    return place
+                empty = empty or place
+        if empty is None:
+            known = "; ".join(str(carrier) for carrier in self.carriers) or "none"
+            raise Refused(
+                f"{wanted.name} cannot be written in any carrier of the service ({known})", reason="no_carrier"
+            )
+        return empty
+
+    def edit(self, wanted: Wanted) -> FileEdit:
+        """The one edit that gives the value that is wanted."""
+        place = self.find(wanted)
+        after = formats.edit(place.data, place.carrier, place.key, wanted.to)
+        return FileEdit(place.path, place.data, after, place)
+
+    def seen(self, setting: Setting) -> Seen:
+        """A setting's value in the files."""
+        try:
+            return Seen(self.find(Wanted("parameter", setting.name, setting, None)).reading.value)
+        except Refused:
+            return Seen(None)
+        except EditRefused as error:
+            return Seen(known=False, why=str(error))
+
+    def _candidates(self, wanted: Wanted) -> Iterator[Carrier]:
+        """The declared carriers; for variables also the manager's own sources, strongest first."""
+        yield from self.carriers
+        if wanted.setting is None or wanted.setting.env:
+            declared = {carrier.file for carrier in self.carriers}
+            yield from (carrier for carrier in self._environment() if carrier.file not in declared)
+
+    def _environment(self) -> Iterator[Carrier]:
+        sources = self.manager.environment_sources(self.observed)
+        for source in reversed(sources):
+            if source.kind == "environment_file" and source.data is not None:
+                yield Carrier("env", file=source.path)
+        if self.observed.manager.unit and any(source.kind == "unit" for source in sources):
+            yield Carrier("env", unit=self.observed.manager.unit)
+
+    def _places(self, carrier: Carrier, key: Key) -> Iterator[Place]:
+        files = self.manager.carrier_files(self.observed, carrier)
+        for path, data in self._relevant(files, carrier):
+            try:
+                yield Place(carrier, key, path, data, formats.read(data, carrier, key))
+            except formats.ValueElsewhere as elsewhere:
+                yield from self._in_variable(elsewhere, key)
+
+    def _relevant(self, files: list[tuple[str, bytes]], carrier: Carrier) -> Iterator[tuple[str, bytes]]:
+        """Of a unit with drop-ins: the file that gives the command; for variables all, the last one first."""
+        if carrier.unit and carrier.format == "flags":
+            path = formats.effective_file(files, "ExecStart")
+            yield from ((name, data) for name, data in files if name == path)
+        else:
+            yield from reversed(files)
+
+    def _in_variable(self, elsewhere: formats.ValueElsewhere, key: Key) -> Iterator[Place]:
+        """Follow `--flag ${NAME}` to where NAME gets its value."""
+        variable = replace(key, names=(elsewhere.variable,), negation=None, underscores=False)
+        for carrier in self._environment():
+            for path, data in reversed(self.manager.carrier_files(self.observed, carrier)):
+                reading = formats.read(data, carrier, variable)
+                if reading.value is not None:
+                    yield Place(carrier, variable, path, data, reading)
+                    return
+        raise elsewhere
+
+
+def file_values(locator: Locator, names: set[str]) -> dict[str, Seen]:
+    """Every setting of the engine that stands in a file, and all in `names` besides; by setting name."""
+    values = {setting.name: locator.seen(setting) for setting in locator.engine.settings}
+    return {name: seen for name, seen in values.items() if name in names or (seen.known and seen.value is not None)}
+
+
+def as_text(value: Value) -> str:
+    """A value in a sentence."""
+    return "absent" if value is None else value
+
+
+__all__ = ["FileEdit", "Locator", "Place", "as_text", "file_values", "key_of"]

@@ -1,0 +1,164 @@
+"""Waiting until the model has really loaded: with a deadline whose source is named, and an end as soon as it is hopeless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from changectl.core.engine import Cause, Pages
+from changectl.core.observed import Status
+from changectl.core.ports import Clock, Reporter
+from changectl.workflow.target import Target
+
+POLL = 0.25  # seconds between two looks
+DOWN_FOR = 3.0  # seconds without a process before a start counts as failed
+LAST_WORDS = 2.0  # seconds in which a failing engine may still name a deeper cause
+DEFAULT_DEADLINE = 600.0  # seconds, where neither the service nor an earlier start tells
+LEAST_DEADLINE = 60.0
+LOG_KEPT = 400  # lines
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """How long a start may take, and who says so."""
+
+    seconds: float
+    source: str
+
+
+def deadline_for(target: Target, last_load: float | None) -> Deadline:
+    """The service file's word first, then five times the last measured load, then a default."""
+    if target.service.ready is not None:
+        return Deadline(float(target.service.ready.deadline), "the service file (ready: deadline)")
+    if last_load is not None:
+        return Deadline(max(LEAST_DEADLINE, 5 * last_load), f"five times the last load ({last_load:.1f} s)")
+    return Deadline(DEFAULT_DEADLINE, "the default, since no load was measured yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """It answers: how long that took, and what it said."""
+
+    seconds: float
+    pages: Pages
+    status: Status
+    log: Sequence[str]
+    detail: str  # what was seen: model, tokens, token counter
+
+
+@dataclass(frozen=True, slots=True)
+class NotReady:
+    """It does not answer, and waiting longer is pointless."""
+
+    reason: str  # a stable word: failure_line, crash_loop, process_gone, wrong_model, deadline
+    text: str
+    seconds: float
+    log: Sequence[str]
+    cause: Cause | None = None
+
+
+@dataclass
+class _Wait:
+    """What was seen so far."""
+
+    target: Target
+    cursor: str | None
+    started: float
+    first: Status | None = None
+    status: Status | None = None
+    log: list[str] = field(default_factory=list)
+    down_since: float | None = None
+    cause: Cause | None = None
+    cause_since: float = 0.0
+
+    def look(self, now: float) -> None:
+        self.status = self.target.status(self.cursor)
+        self.first = self.first or self.status
+        self.cursor = self.status.cursor or self.cursor
+        self.log = [*self.log, *self.status.log][-LOG_KEPT:]
+        gone = self.status.process is None
+        self.down_since = (self.down_since or now) if gone else None
+        cause = self.target.engine.deepest_cause(self.log)
+        if cause is not None and self.cause is None:
+            self.cause_since = now
+        self.cause = cause
+
+    def hopeless(self, now: float) -> tuple[str, str] | None:
+        """The reason to stop waiting, in a word and a sentence."""
+        assert self.status is not None  # noqa: S101  (look comes first)
+        state = self.target.manager.state(self.status, self.first)
+        if self.cause is not None and now - self.cause_since >= (0 if state != "starting" else LAST_WORDS):
+            return "failure_line", f"the engine says why it cannot start: {self.cause.line.strip()}"
+        if state == "crash_loop":
+            return "crash_loop", f"it ends by itself again and again ({self.status.result or 'no result'})"
+        if self.down_since is not None and now - self.down_since >= DOWN_FOR:
+            return "process_gone", f"its process ended (status {self.status.exec_status}) and did not come back"
+        return None
+
+
+def wait_ready(
+    target: Target, deadline: Deadline, cursor: str | None, clock: Clock, reporter: Reporter,
+    check: Callable[[], None], expected: float | None,
+) -> Ready | NotReady:  # fmt: skip
+    """Wait until the service gives a real answer with the right model, from a process that stays.
+
+    Args:
+        target: the instance that was just started.
+        deadline: how long it may take.
+        cursor: the log's end before the start.
+        clock: time.
+        reporter: told what the engine does.
+        check: raises when somebody asked the run to end.
+        expected: seconds that the last load took, for the display.
+    """
+    begun = clock.monotonic()
+    wait = _Wait(target, cursor, begun)
+    while True:
+        check()
+        wait.look(now := clock.monotonic())
+        elapsed = now - begun
+        if (hopeless := wait.hopeless(now)) is not None:
+            return NotReady(hopeless[0], hopeless[1], elapsed, wait.log, wait.cause)
+        answer = _answers(wait, elapsed)
+        if answer is not None:
+            return answer
+        if elapsed >= deadline.seconds:
+            text = f"no real answer within {deadline.seconds:.0f} s ({deadline.source})"
+            return NotReady("deadline", text, elapsed, wait.log, wait.cause)
+        reporter.waiting(_doing(wait), elapsed=elapsed, expected=expected)
+        clock.sleep(POLL)
+
+
+def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
+    """Ready, hopeless, or None: not yet."""
+    target = wait.target
+    assert wait.status is not None  # noqa: S101
+    if wait.status.process is None:
+        return None
+    if target.engine.readiness(target.pages(answer=False), target.service.model.name).state == "loading":
+        return None
+    pages = target.pages(answer=True)
+    readiness = target.engine.readiness(pages, target.service.model.name)
+    if readiness.state == "wrong_model":
+        return NotReady("wrong_model", readiness.detail, elapsed, wait.log)
+    if readiness.state != "ready":
+        return None
+    again = target.status(wait.cursor)
+    if again.process is None or _identity(again) != _identity(wait.status):
+        return None  # it answered and was replaced meanwhile: the new process has to show that it stays
+    return Ready(elapsed, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
+
+
+def _identity(status: Status) -> tuple[int, int | None] | None:
+    return (status.process.pid, status.process.start_ticks) if status.process else None
+
+
+def _doing(wait: _Wait) -> str:
+    """What the engine does now: bytes read, and its last line."""
+    process = wait.status.process if wait.status else None
+    parts = ["loading"]
+    if process is not None and process.read_bytes:
+        parts.append(f"{process.read_bytes / 1e6:.0f} MB read")
+    if wait.log:
+        parts.append(wait.log[-1].strip()[:100])
+    return ", ".join(parts)

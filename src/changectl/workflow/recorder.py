@@ -1,0 +1,45 @@
+"""Intent before every side effect, outcome after it: the only way in which the workflow acts on the world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from changectl.core.errors import ChangectlError
+from changectl.core.ports import Event, Journal, Json
+from changectl.workflow.secrets import Secrets
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """The journal of one run, seen from one of its steps (0: the run itself)."""
+
+    journal: Journal
+    secrets: Secrets
+    run: str
+    step: int = 0
+
+    def note(self, kind: str, body: Json) -> Event:
+        """Commit a fact; known secrets in it are replaced."""
+        return self.journal.append(self.run, kind, self.secrets.clean(body), step=self.step)
+
+    @contextmanager
+    def acting(self, name: str, body: Json) -> Iterator[dict[str, Any]]:
+        """Commit the intent, yield the outcome to be filled in, commit it; a failure is an outcome too.
+
+        When the intent cannot be committed the side effect does not happen.
+        """
+        self.note(f"{name}.intent", body)
+        outcome: dict[str, Any] = {}
+        try:
+            yield outcome
+        except ChangectlError as error:
+            self.note(f"{name}.outcome", {**outcome, "ok": False, "reason": error.reason, "message": str(error)})
+            raise
+        except BaseException as error:
+            reason = type(error).__name__
+            self.note(f"{name}.outcome", {**outcome, "ok": False, "reason": reason, "message": str(error)})
+            raise
+        self.note(f"{name}.outcome", {**outcome, "ok": True})

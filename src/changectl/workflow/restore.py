@@ -1,0 +1,130 @@
+"""The way back: restore, start, and prove that what was saved is what runs again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from changectl.core.errors import ChangectlError
+from changectl.core.observed import Model, Observed
+from changectl.workflow.attempt import Attempt
+from changectl.workflow.conditions import VOLATILE
+from changectl.workflow.ready import NotReady, Ready
+
+REVERTED = "reverted"
+UNVERIFIED = "revert_unverified"
+FAILED = "revert_failed"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """How the way back ended."""
+
+    outcome: str  # reverted, revert_unverified or revert_failed
+    detail: str
+
+
+def collect_evidence(attempt: Attempt, why: str) -> None:
+    """Keep logs, metrics page and host figures of the failed attempt; a gap in the evidence never stops the way back."""
+    try:
+        args = {"manager": attempt.target.manager_argument, "since": time.time() - 3600,
+                "cursor": attempt.log_cursor, "log_file": attempt.target.service.log_file}  # fmt: skip
+        found = attempt.target.ask("evidence", args)
+        pages = attempt.target.pages(answer=False)
+        text = _text(why, found, {name: page.body for name, page in pages.items()})
+        clean = attempt.tools.secrets.redactor.text(text)
+        digest = attempt.tools.records.put_blob(clean.encode())
+        attempt.recorder.note("evidence.outcome", {"host": attempt.target.name, "ok": True, "blob": digest})
+    except ChangectlError as error:
+        attempt.recorder.note("evidence.outcome", {"host": attempt.target.name, "ok": False, "message": str(error)})
+
+
+def bring_back(attempt: Attempt) -> Restored:
+    """Restore the saved configuration and prove it. Never raises for what can go wrong on the host."""
+    target = attempt.target
+    try:
+        attempt.restore()
+    except ChangectlError as error:
+        return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
+    try:
+        ready = attempt.wait()
+    except ChangectlError as error:
+        return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
+    if isinstance(ready, NotReady):
+        return _prove(attempt, None, [f"it does not answer: {ready.text}"])
+    return _prove(attempt, ready, [])
+
+
+def _prove(attempt: Attempt, ready: Ready | None, missing: list[str]) -> Restored:
+    target = attempt.target
+    proof: dict[str, Any] = {"host": target.name}
+    try:
+        with attempt.recorder.acting("verify", {"host": target.name}) as outcome:
+            missing = missing + verify(attempt, proof, compare_process=ready is not None)
+            outcome.update(proof, missing=missing, verified=not missing)
+    except ChangectlError as error:
+        missing = [*missing, f"the proof could not be taken: {error}"]
+    if missing:
+        return Restored(UNVERIFIED, f"{target.name}: restored, but not proven: {'; '.join(missing)}")
+    return Restored(REVERTED, f"{target.name}: the saved configuration is back and answers")
+
+
+def verify(attempt: Attempt, proof: dict[str, Any], *, compare_process: bool = True) -> list[str]:
+    """Compare the host with the snapshot; returns what is not as it was, in sentences.
+
+    Raises:
+        HostCallError, ContactLost: the host could not be asked.
+    """
+    target = attempt.target
+    files: Mapping[str, Any] = target.ask("verify", attempt.host_run)["files"]
+    wrong = [f"{path} differs in {', '.join(entry['differs'])}" for path, entry in files.items() if not entry["equal"]]
+    proof["files"] = {path: entry["equal"] for path, entry in files.items()}
+    if not files:
+        wrong.append("the snapshot holds no file to compare")
+    observed = target.inspect()
+    if compare_process:
+        wrong += _running(attempt, observed, proof)
+    wrong += _model(attempt, proof)
+    return wrong
+
+
+def _running(attempt: Attempt, observed: Observed, proof: dict[str, Any]) -> list[str]:
+    old, new = attempt.contact.observed.process, observed.process
+    if old is None or new is None:
+        return ["no running process to compare"]
+    wrong = []
+    if old.argv != new.argv:
+        wrong.append("the process runs with other arguments than before")
+    names = [{name: value for name, value in (process.environ or {}).items() if name not in VOLATILE}
+             for process in (old, new)]  # fmt: skip
+    differing = sorted(name for name in {*names[0], *names[1]} if names[0].get(name) != names[1].get(name))
+    if differing:
+        wrong.append(f"variables of the process differ: {', '.join(differing)}")
+    proof["process"] = not wrong
+    return wrong
+
+
+def _model(attempt: Attempt, proof: dict[str, Any]) -> list[str]:
+    """The same files, sizes, times and header digests as in the manifest that was taken before the change."""
+    before = attempt.contact.model
+    known = {file.path: [file.size, file.mtime_ns, file.sha256] for file in before.files}
+    now = attempt.target.model(deep=True, known=known)
+    wrong = [f"model file {problem.path}: {problem.problem}" for problem in now.problems]
+    wrong += _moved_files(before, now)
+    proof["model"] = not wrong
+    return wrong
+
+
+def _moved_files(before: Model, now: Model) -> list[str]:
+    old = {file.path: (file.size, file.sha256) for file in before.files}
+    new = {file.path: (file.size, file.sha256) for file in now.files}
+    return [f"model file {path} is not the one before the change" for path in sorted({*old, *new})
+            if old.get(path) != new.get(path)]  # fmt: skip
+
+
+def _text(why: str, found: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+    parts = [f"# why\n{why}", "# log", *map(str, found.get("log", [])), "# host", repr(dict(found.get("host", {})))]
+    parts += [f"# page {name}\n{body}" for name, body in pages.items()]
+    return "\n".join(parts)

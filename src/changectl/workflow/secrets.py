@@ -1,0 +1,68 @@
+"""The secret values that a run meets, so that no record, log or output shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from changectl.core.observed import Observed
+from changectl.core.redaction import Redactor, Tripwire
+from changectl.core.redaction_patterns import secret_spans
+from changectl.core.redaction_secrets import SHORTEST
+
+INVENTORY_SECRETS = (
+    "ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass",
+)  # fmt: skip
+
+
+class Secrets:
+    """Grows while the run reads; everything that is recorded or shown goes through its redactor."""
+
+    def __init__(self, salt: bytes, guard: Callable[[Tripwire], None]) -> None:
+        self._salt = salt
+        self._guard = guard
+        self._known: set[str] = set()
+        self.redactor = Redactor((), salt=salt)
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Remember values; too short ones are found everywhere by chance and are left out."""
+        new = {value for value in values if len(value.strip()) >= SHORTEST} - self._known
+        if not new:
+            return
+        self._known |= new
+        self.redactor = Redactor(self._known, salt=self._salt)
+        self._guard(Tripwire(self._known))
+
+    def learn_host(self, variables: Mapping[str, Any], bearer: str | None) -> None:
+        """What the inventory and the service give for a host."""
+        self.learn(str(variables[name]) for name in INVENTORY_SECRETS if variables.get(name))
+        if bearer:
+            self.learn([bearer])
+
+    def learn_observed(self, observed: Observed) -> None:
+        """What looks secret in configuration files and in the running process."""
+        for facts in observed.files.values():
+            if (data := facts.data) is not None:
+                self.learn(_secret_parts(data.decode("utf-8", "replace")))
+        if observed.process is not None:
+            environ = observed.process.environ or {}
+            self.learn(_secret_parts("\n".join(f"{name}={value}" for name, value in environ.items())))
+            self.learn(_secret_parts(" ".join(observed.process.argv or [])))
+
+    def clean(self, body: Any) -> Any:
+        """A record's body with every known secret replaced, at any depth."""
+        if isinstance(body, str):
+            return self.redactor.known(body)
+        if isinstance(body, Mapping):
+            return {self.redactor.known(str(key)): self.clean(value) for key, value in body.items()}
+        if isinstance(body, list | tuple):
+            return [self.clean(value) for value in body]
+        return body
+
+    def digest(self, value: str) -> str:
+        """A salted digest by which two secret values can be compared without showing them."""
+        return self.redactor.marker(value)
+
+
+def _secret_parts(text: str) -> list[str]:
+    return [text[start:end].strip().strip("\"'") for spans in secret_spans(text) for start, end in spans]

@@ -1,0 +1,173 @@
+"""One step on all instances of the service: prepared everywhere, then tried one after the other, then kept or undone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from changectl.core.errors import ChangectlError, Refused
+from changectl.core.judgement import Judgement, Verdict
+from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, Ending, Outcome
+from changectl.core.placing import Placed
+from changectl.core.precheck import refuses
+from changectl.workflow.attempt import Attempt
+from changectl.workflow.contact import Contact, assert_from, check, make_contact, open_target, sha256
+from changectl.workflow.interrupts import Interrupted
+from changectl.workflow.recorder import Recorder
+from changectl.workflow.restore import FAILED, REVERTED, bring_back, collect_evidence
+from changectl.workflow.tools import Tools
+from changectl.workflow.trial import Acceptance, NotKept, try_change
+
+NOT_ARMED = "this version has no dead-man: until the run ends, the journal alone knows the way back"
+
+
+@dataclass
+class StepRun:
+    """The step's state while it runs."""
+
+    tools: Tools
+    recorder: Recorder
+    acceptance: Acceptance
+    attempts: list[Attempt] = field(default_factory=list)
+    judgement: Judgement | None = None
+
+    @property
+    def outage(self) -> float:
+        """Seconds in which instances were stopped or loading, added up."""
+        return sum(attempt.outage for attempt in self.attempts)
+
+    @property
+    def touched(self) -> list[Attempt]:
+        """The instances on which something may have been changed, last first."""
+        return [attempt for attempt in reversed(self.attempts) if attempt.touched]
+
+
+def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorder, tools: Tools) -> Ending:
+    """Carry out one step; whatever happens in it, it ends kept, or undone and proven, or says that a person is needed."""
+    recorder.note("step.started", {"change": acceptance.step.change.describe()})
+    run = StepRun(tools, recorder, acceptance)
+    with ExitStack() as doors:
+        ending = _story(run, placed, doors)
+    verdict = run.judgement.verdict.value if run.judgement else None
+    recorder.note("step.closed", {"outcome": ending.outcome.value, "verdict": verdict, "reason": ending.reason,
+                                  "text": ending.text, "outage_seconds": round(run.outage, 3)})  # fmt: skip
+    return ending
+
+
+def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
+    try:
+        contacts = [_contact(run, one, doors) for one in placed]
+        if all(contact.changes_nothing for contact in contacts):
+            _checked(run, contacts)
+            return Ending(Outcome.KEPT, "nothing_to_do", "the configuration already says so: nothing to do")
+        run.attempts = [Attempt(contact, run.recorder, run.tools) for contact in contacts]
+        for attempt in run.attempts:
+            attempt.save()
+        _checked(run, contacts)
+        _arm(run)
+        for attempt in run.attempts:
+            _try(run, attempt, fresh_baseline=len(placed) > 1)
+        return _keep(run)
+    except NotKept as cause:
+        return _undo(run, cause.reason, str(cause))
+    except Interrupted as cause:
+        return _undo(run, INTERRUPTED, str(cause))
+    except ChangectlError as cause:
+        return _undo(run, cause.reason, str(cause))
+    except Exception as cause:  # noqa: BLE001 - whatever it is, the saved configuration comes back first
+        return _undo(run, "unexpected_error", f"{type(cause).__name__}: {cause}")
+
+
+def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
+    target = open_target(placed, run.tools)
+    doors.callback(target.door.close)
+    contact = make_contact(target, run.acceptance.step, run.tools)
+    assert_from(contact)
+    facts = {"name": contact.three.name, "file": str(contact.three.file), "process": str(contact.three.process),
+             "engine": str(contact.three.engine)}  # fmt: skip
+    run.recorder.note("contact", {"host": target.name, "facts": {"hello": contact.hello.model_dump(), "values": facts}})
+    edit = contact.edit
+    diff = run.tools.secrets.redactor.diff(edit.before, edit.after, edit.path)
+    run.recorder.note("edit", {"host": target.name, "path": edit.path, "before_sha": sha256(edit.before),
+                               "after_sha": sha256(edit.after), "diff": diff})  # fmt: skip
+    run.tools.reporter.note(f"{target.name}: {run.acceptance.step.change.describe()} in {edit.path}")
+    return contact
+
+
+def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
+    """Every pre-check on every instance; all are recorded before any refusal."""
+    failing = []
+    starts = 3 if len(contacts) > 1 else 2  # baseline, new, and the way back
+    captures = {attempt.target.name: attempt.captured for attempt in run.attempts}
+    for contact in contacts:
+        capture = captures.get(contact.target.name)
+        results = check(contact, run.tools, starts=starts, capture=capture, preview=capture is None)
+        run.recorder.note("precheck", {"host": contact.target.name, "results": [
+            {"name": result.name, "level": result.level, "state": result.state, "figure": result.figure,
+             "detail": run.tools.secrets.redactor.text(result.detail)} for result in results]})  # fmt: skip
+        failing += [(contact.target.name, result) for result in refuses(results)]
+    if failing:
+        lines = [f"{host}: {result.name}: {result.detail} {result.hint}".rstrip() for host, result in failing]
+        raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in lines), reason="precheck_failed")
+    for attempt in run.attempts:
+        attempt.require_restorable()
+
+
+def _arm(run: StepRun) -> None:
+    for attempt in run.attempts:
+        run.recorder.note("arm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
+
+
+def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
+    """Try one instance; the verdict decides whether the next one follows."""
+    run.tools.interrupts.check()
+    judgement = try_change(attempt, run.acceptance, fresh_baseline=fresh_baseline)
+    run.judgement = judgement
+    match judgement.verdict:
+        case Verdict.REGRESSED:
+            raise NotKept("regressed", "; ".join(str(reason) for reason in judgement.reasons), judgement)
+        case Verdict.INVALID:
+            raise NotKept("invalid", "; ".join(str(reason) for reason in judgement.reasons), judgement)
+        case Verdict.INCONCLUSIVE if not _keep_unjudged(run, judgement):
+            raise NotKept("inconclusive", "; ".join(str(reason) for reason in judgement.reasons), judgement)
+
+
+def _keep_unjudged(run: StepRun, judgement: Judgement) -> bool:
+    policy = run.acceptance.step.on_inconclusive
+    if policy == "ask":
+        reasons = "; ".join(str(reason) for reason in judgement.reasons)
+        answer = run.tools.ask(f"The evidence does not suffice ({reasons}). Keep the change?")
+        run.recorder.note("asked", {"question": "keep an inconclusive change", "answer": answer})
+        return answer
+    return policy == "keep"
+
+
+def _keep(run: StepRun) -> Ending:
+    for attempt in run.attempts:
+        run.recorder.note("disarm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
+    if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
+        return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
+    return Ending(Outcome.KEPT, "kept", "kept: no gross harm was seen; the expected gain was not judged")
+
+
+def _undo(run: StepRun, reason: str, text: str) -> Ending:
+    """Bring back every instance that was touched; further signals wait until that is done."""
+    if not run.touched:
+        outcome = Outcome.ABORTED if reason == INTERRUPTED else Outcome.REFUSED
+        return Ending(outcome, reason, text)
+    run.tools.reporter.note(f"not kept ({reason}): {text}")
+    with run.tools.interrupts.ignored():
+        ends = []
+        for attempt in run.touched:
+            collect_evidence(attempt, text)
+            ends.append(bring_back(attempt))
+    for attempt in run.attempts:
+        run.recorder.note("disarm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
+    failed = [end for end in ends if end.outcome != REVERTED]
+    if failed:
+        worst = FAILED if any(end.outcome == FAILED for end in failed) else failed[0].outcome
+        return Ending(Outcome(worst), reason, f"{text}\n" + "\n".join(end.detail for end in failed))
+    if reason in NOTHING_WRITTEN:
+        return Ending(Outcome.REFUSED, reason, text)
+    return Ending(Outcome.REVERTED, reason, text)

@@ -1,0 +1,118 @@
+"""One instance of a service on one host, with the door to it open: the reading and watching part of all workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from changectl.core.engine import Engine, Pages, pages_from
+from changectl.core.manager import Manager
+from changectl.core.observed import Hello, HostFacts, Model, Observed, Status
+from changectl.core.ports import Door, HostAddress, Progress
+from changectl.core.service import Service
+from changectl.core.settings import Carrier
+
+CALL_TIMEOUT = 60.0  # seconds for a call that only looks
+DIGEST_TIMEOUT = 3600.0  # seconds; a full digest reads every byte of a model once
+
+
+@dataclass(frozen=True)
+class Target:
+    """One endpoint, its manager target, and how to talk about it."""
+
+    name: str
+    address: HostAddress
+    service: Service  # rendered for this host
+    endpoint: str
+    engine: Engine
+    manager: Manager
+    door: Door
+
+    @property
+    def manager_argument(self) -> dict[str, Any]:
+        """The manager as host calls take it."""
+        return self.service.manager.as_host_argument()
+
+    @property
+    def port(self) -> int | None:
+        """The endpoint's port."""
+        parts = urlsplit(self.endpoint)
+        return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+    @property
+    def auth(self) -> dict[str, str]:
+        """How requests are authorised, as engines take it; secret."""
+        return {} if self.service.auth is None else {"bearer": self.service.auth.bearer.get_secret_value()}
+
+    @property
+    def files(self) -> list[str]:
+        """The configuration files that the service names itself; a manager's own files come by themselves."""
+        return [carrier.file for carrier in self.service.carriers if carrier.file]
+
+    @property
+    def model_excluded(self) -> list[str]:
+        """Files in the model folder that are configuration: declared ones may change without changing the model."""
+        root = self.service.model_path.rstrip("/") + "/"
+        inside = [path[len(root) :] for path in self.files if path.startswith(root)]
+        return [*self.service.model.exclude, *inside]
+
+    def with_state(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of a host call with the service's own state folder, if it has one."""
+        return {**args, "state_dir": self.service.state_dir} if self.service.state_dir else dict(args)
+
+    def ask(
+        self, call: str, args: Mapping[str, Any], *, timeout: float = CALL_TIMEOUT, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """One host call through the door."""
+        return self.door.call(call, self.with_state(args), timeout=timeout, progress=progress)
+
+    def hello(self) -> Hello:
+        """Who the host is."""
+        return Hello.read(self.ask("hello", {}))
+
+    def host(self) -> HostFacts:
+        """The host's specification."""
+        return HostFacts.read(self.host_answer())
+
+    def host_answer(self) -> dict[str, Any]:
+        """The host's specification as it came, for the snapshot."""
+        return self.ask("host", {"paths": [self.service.model_path, self.state_path, *self.files]})
+
+    @property
+    def state_path(self) -> str:
+        """Where the run's folder lies on the host."""
+        return self.service.state_dir or "/var/lib/changectl"
+
+    def inspect(self) -> Observed:
+        """Manager, process and configuration files as they are now."""
+        args: dict[str, Any] = {"manager": self.manager_argument, "files": self.files, "port": self.port}
+        return Observed.read(self.ask("inspect", args))
+
+    def model(self, *, deep: bool, known: Mapping[str, Any] | None = None, progress: Progress | None = None) -> Model:
+        """The model's manifest; `deep` with full digests, cached by size and time."""
+        args = {
+            "path": self.service.model_path,
+            "exclude": self.model_excluded,
+            "deep": deep,
+            "known": dict(known or {}),
+            "manager": self.manager_argument,
+        }
+        return Model.read(self.ask("model", args, timeout=DIGEST_TIMEOUT, progress=progress))
+
+    def pages(self, *, answer: bool = True) -> Pages:
+        """Ask the engine itself; with `answer` for a few real tokens too."""
+        requests = self.engine.probes(self.endpoint, self.service.model.name, self.auth, answer=answer)
+        longest = sum(request.timeout for request in requests)
+        said = self.ask("probe", {"requests": [one.as_args() for one in requests]}, timeout=longest + 10)
+        return pages_from(said)
+
+    def status(self, cursor: str | None = None) -> Status:
+        """How the manager's process is, and its log since `cursor`."""
+        args = {"manager": self.manager_argument, "cursor": cursor, "log_file": self.service.log_file}
+        return Status.read(self.ask("status", args))
+
+    def carriers(self) -> list[Carrier]:
+        """Where values live, strongest first."""
+        return list(self.service.carriers)

@@ -1,0 +1,33 @@
+"""Everything a workflow works with, put together in one place (cli/wiring.py) and handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from changectl.core.ports import Checks, Clock, Doors, Inventory, Journal, Memory, Playbooks, Records, Reporter
+from changectl.workflow.interrupts import Interrupts
+from changectl.workflow.secrets import Secrets
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The ports of a run."""
+
+    inventory: Inventory
+    doors: Doors
+    playbooks: Playbooks
+    journal: Journal
+    records: Records
+    memory: Memory
+    checks: Checks
+    reporter: Reporter
+    clock: Clock
+    interrupts: Interrupts
+    generator: Callable[[], bytes]  # the load generator as it travels to the caller's host
+    nvml_source: Callable[[], str | None]  # the NVML bindings as they travel to a host
+    ask: Callable[[str], bool]  # a yes-or-no question to a person; False where there is no terminal or no answer
+    new_run: Callable[[str], str]  # service -> a run id that no other controller will make
+    secrets: Secrets
+    actor: str  # who runs this: user@machine
+    version: str
