@@ -137,6 +137,15 @@ def _endpoint(value: Any) -> str:
     return text.rstrip("/")
 
 
+def _port(value: Any) -> int | str:
+    text = text_of(value)
+    if is_template(text):
+        return text
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 65535):
+        raise fault(f"`{text}` is not a port", "write a number from 1 to 65535")
+    return int(text)
+
+
 def _level(value: Any) -> LevelLoad:
     if isinstance(value, LevelLoad):
         return value
@@ -196,6 +205,7 @@ ProjectPath = Annotated[
     str, BeforeValidator(_project_path), _text_schema("a path relative to the project file's folder")
 ]
 Endpoint = Annotated[str, BeforeValidator(_endpoint), _text_schema("base URL of one instance", "http://10.0.0.5:8000")]
+Port = Annotated[int | str, PlainValidator(_port), _text_schema("a port", "8080")]
 Level = Annotated[LevelLoad, PlainValidator(_level), _text_schema("a closed load level", "1 stream", "8 streams")]
 NotYet = Annotated[
     None, PlainValidator(_never), WithJsonSchema({"not": {}, "description": "not supported in this version"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # Per protocol: metric -> why answers of that protocol do not show it.
-_PROTOCOL_LACKS = {
+_PROTOCOL_LACKS: dict[str, dict[str, str]] = {
     "openai_completions": {"ttfo": "plain completions do not tell reasoning from the answer"},
     "openai_chat": {},
 }
@@ -14,8 +14,10 @@ _ENGINE_LACKS = {"generic": {"kv_capacity": "an engine declared as generic does 
 
 def lacking_metrics(engine: str, protocols: Sequence[str]) -> dict[str, str]:
     """Metrics that do not exist for an engine and every protocol it speaks, each with the reason."""
-    lacking = dict(_ENGINE_LACKS.get(engine, {}))
-    for name, why in _PROTOCOL_LACKS.get(protocols[0], {}).items() if protocols else ():
-        if all(name in _PROTOCOL_LACKS.get(protocol, {}) for protocol in protocols):
-            lacking[name] = why
-    return lacking
+    of_first = _PROTOCOL_LACKS.get(protocols[0], {}) if protocols else {}
+    of_all = {
+        name: why
+        for name, why in of_first.items()
+        if all(name in _PROTOCOL_LACKS.get(protocol, {}) for protocol in protocols)
+    }
+    return {**of_all, **_ENGINE_LACKS.get(engine, {})}

@@ -144,4 +144,4 @@ def json_schema(kinds: Mapping[str, type[ChangeSpec]]) -> dict[str, Any]:
         "minProperties": 1,
         "maxProperties": 1,
     }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "changectl plan", **schema}
+    return {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "changectl plan"}

@@ -204,7 +204,7 @@ def own_levels(data: Any) -> tuple[str, ...] | None:
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a service file, for editors."""
     return {
+        **Service.model_json_schema(),
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "changectl service",
-        **Service.model_json_schema(),
     }

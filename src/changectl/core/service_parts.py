@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
 from changectl.core.argv import Argv
-from changectl.core.fields import AbsolutePath, Line, Unit, is_template, one_key, text_of
+from changectl.core.fields import AbsolutePath, Line, Port, Unit, is_template, one_key, text_of
 from changectl.core.grammar import Fault, Grammar, fault, faults, nearest, not_yet
 
 _LATER_MANAGERS = ("compose", "supervisor")
@@ -27,7 +27,7 @@ class PidSource(Grammar):
     """How the process of a `command` manager is found."""
 
     file: AbsolutePath | None = Field(None, description="file that holds the process id", examples=["/run/chat.pid"])
-    port: int | None = Field(None, ge=1, le=65535, description="port that the process listens on", examples=[8080])
+    port: Port | None = Field(None, description="port that the process listens on", examples=[8080])
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

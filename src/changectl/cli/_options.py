@@ -1,0 +1,89 @@
+"""Options that several commands share, gathered into one argument each; Ansible's names where it has them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """Which hosts, and how Ansible reaches them."""
+
+    inventory: Path | None
+    limit: str | None
+    ask_become_pass: bool
+    vault_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """How the result is shown."""
+
+    json: bool
+    verbose: int
+    debug: bool
+
+
+_INVENTORY = click.option(
+    "-i",
+    "--inventory",
+    type=click.Path(path_type=Path),
+    help="Ansible inventory; services/ and workloads/ lie in its folder. Default: the project file's.",
+)
+_LIMIT = click.option("--limit", metavar="PATTERN", help="Only these hosts or groups, as ansible --limit.")
+_BECOME = click.option("-K", "--ask-become-pass", is_flag=True, help="Ask for the password that becoming root needs.")
+_VAULT = click.option(
+    "--vault-id", "vault_ids", multiple=True, metavar="ID", help="Vault identity, as Ansible's; may be repeated."
+)
+_JSON = click.option("--json", "json", is_flag=True, help="Print one JSON document; the exit code is the same.")
+_VERBOSE = click.option("-v", "--verbose", count=True, help="Say more on stderr; -vv says everything.")
+_DEBUG = click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+
+
+def host_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`-i --limit -K --vault-id`, for commands that touch hosts; arrive together as `hosts`."""
+
+    @functools.wraps(function)
+    def gathered(
+        *args: Any,
+        inventory: Path | None,
+        limit: str | None,
+        ask_become_pass: bool,
+        vault_ids: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        return function(*args, hosts=HostOptions(inventory, limit, ask_become_pass, vault_ids), **others)
+
+    return _INVENTORY(_LIMIT(_BECOME(_VAULT(gathered))))
+
+
+def inventory_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`-i --vault-id`, for commands that read the inventory but touch no host; arrive together as `hosts`."""
+
+    @functools.wraps(function)
+    def gathered(*args: Any, inventory: Path | None, vault_ids: tuple[str, ...], **others: Any) -> Any:
+        hosts = HostOptions(inventory, limit=None, ask_become_pass=False, vault_ids=vault_ids)
+        return function(*args, hosts=hosts, **others)
+
+    return _INVENTORY(_VAULT(gathered))
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help: lines as an operator would type them."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--json -v --debug`, for every command; arrive together as `output`."""
+
+    @functools.wraps(function)
+    def gathered(*args: Any, json: bool, verbose: int, debug: bool, **others: Any) -> Any:
+        return function(*args, output=OutputOptions(json, verbose, debug), **others)
+
+    return _JSON(_VERBOSE(_DEBUG(gathered)))

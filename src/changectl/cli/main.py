@@ -1,0 +1,75 @@
+"""The command `changectl`. Every other file of this folder whose name has no underscore in front is one command."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+import changectl
+from changectl import cli
+from changectl.cli import _failures
+
+_NOT_COMMANDS = frozenset({"main", "wiring"})
+
+_EPILOG = """\b
+Examples:
+  changectl init                                   a project to start from
+  changectl validate changeplans/0001-*.yml        no host is touched
+  changectl plan changeplans/0001-*.yml            looks at the hosts, changes nothing
+  changectl apply changeplans/0001-*.yml           changes, judges, keeps or restores
+
+\b
+Exit codes: 0 kept or nothing to do, 1 unexpected, 2 usage or files, 3 refused,
+4 not kept for cause, 5 not kept for lack of evidence, 6 a person is needed,
+7 locked, 9 contact lost, 130 interrupted.
+
+\b
+Completion for bash (zsh and fish likewise), in ~/.bashrc:
+  eval "$(_CHANGECTL_COMPLETE=bash_source changectl)"
+"""
+
+
+class CommandFolder(click.Group):
+    """Commands by file: a new command is one new file that has `command`. Loaded when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The commands' names: `audit_verify.py` is `audit-verify`."""
+        files = (info.name for info in pkgutil.iter_modules(cli.__path__))
+        return sorted(name.replace("_", "-") for name in files if name[0] != "_" and name not in _NOT_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None: there is none."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(f"{cli.__name__}.{cmd_name.replace('-', '_')}").command
+        return command
+
+
+@click.group(cls=CommandFolder, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(changectl.__version__, prog_name="changectl", message="%(prog)s %(version)s")
+def command() -> None:
+    """Change one thing on an AI inference service, judge it under the same conditions, and have the old state back.
+
+    A plan names one service, one change and what it is expected to do. Applying it saves the present state and proves
+    that the way back works, measures, changes, measures again, and keeps the change or brings the old state back.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (the process's own by default) and return the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = given[: given.index("--")] if "--" in given else given
+    try:
+        result = command.main(args=given, prog_name="changectl", standalone_mode=False)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error becomes an exit code
+        return _failures.report(error, as_json="--json" in options, debug="--debug" in options)
+    return result if isinstance(result, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

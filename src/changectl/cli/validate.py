@@ -1,0 +1,54 @@
+"""`changectl validate`: reads plans and all they name; touches no host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from changectl.cli._options import HostOptions, OutputOptions, example, inventory_options, output_options
+
+
+@click.command(epilog=example("changectl validate changeplans/*.yml"))
+@click.argument("plans", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PLAN...")
+@inventory_options
+@output_options
+def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) -> int:
+    """Check plans and say what they would do.
+
+    Reads the plans, their services, workloads, tests and the inventory; no host is touched. Every problem is named
+    with file, line, column and what to write instead. Exit code: 0 all good, 2 not.
+    """
+    import json
+
+    from changectl.adapters.files import LoadedPlan, load_plan
+    from changectl.adapters.inventory import AnsibleInventory
+    from changectl.adapters.project_files import find_project, show
+    from changectl.adapters.shipped import playbooks_folder
+    from changectl.core.errors import InputError, Problem
+    from changectl.core.placing import check_names
+    from changectl.core.wording import plan_document, plan_paragraphs
+    from changectl.reports.printer import Printer
+
+    project = find_project(Path.cwd(), hosts.inventory)
+    inventory = AnsibleInventory(Path(project.inventory), playbooks_folder(), vault_ids=hosts.vault_ids)
+    loaded: list[LoadedPlan] = []
+    problems: dict[Problem, None] = {}  # a service that several plans name is reported once
+    for path in plans:
+        try:
+            plan = load_plan(path, project)
+            check_names(plan.service, inventory.known())
+            loaded.append(plan)
+        except InputError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise InputError(problems)
+    printer = Printer()
+    if output.json:
+        documents = [plan_document(one.plan, one.service, one.workload, show(one.file)) for one in loaded]
+        printer.line(json.dumps({"plans": documents, "exit_code": 0}, indent=2))
+        return 0
+    for one in loaded:
+        printer.line("\n\n".join(plan_paragraphs(one.plan, one.service, one.workload, show(one.file))))
+        printer.line()
+    return 0

@@ -1,0 +1,84 @@
+"""What a plan would do, in sentences for people and as a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from changectl.core.plan import Plan
+from changectl.core.service import Service
+from changectl.core.step import Step
+from changectl.core.units import format_duration
+from changectl.core.workload import Workload
+
+_INCONCLUSIVE = {
+    "revert": "the old state comes back",
+    "ask": "you are asked; without an answer the old state comes back",
+    "keep": "it is kept, listed as not judged",
+}
+
+
+def plan_paragraphs(plan: Plan, service: Service, workload: Workload, file: str) -> list[str]:
+    """The plan in one paragraph and each step in one."""
+    levels = ", ".join(f"{name} ({load})" for name, load in plan.levels(service.conditions.levels).items())
+    steps = f"{len(plan.steps)} step{'s' if len(plan.steps) > 1 else ''}"
+    outage = f" It may take {format_duration(plan.outage)} out of service." if plan.outage else ""
+    head = (
+        f"{file}: {steps} for service {plan.service} ({service.engine.name}, started by {service.manager.name}). "
+        f"Reason: {plan.reason}. Measured with {len(workload.entries)} requests of {workload.file} at {levels}.{outage}"
+    )
+    return [head, *(_step(plan, service, step, number) for number, step in enumerate(plan.steps, start=1))]
+
+
+def _step(plan: Plan, service: Service, step: Step, number: int) -> str:
+    sentences = [f"Step {number}: {step.change.describe()}.", _promise(step)]
+    guards = plan.guards(service.slo, step)
+    if guards:
+        sentences.append(f"Limits: {_listed(f'{guard.ref} {guard.limit} ({guard.source})' for guard in guards)}.")
+    sentences.append(f"Every other metric keeps the default margin of {service.class_} services.")
+    if step.checks:
+        sentences.append(f"These tests have to pass on every host: {_listed(step.checks)}.")
+    sentences.append(f"If the evidence does not suffice, {_INCONCLUSIVE[step.on_inconclusive]}.")
+    return " ".join(sentences)
+
+
+def _promise(step: Step) -> str:
+    if step.expect.neutral:
+        return "It is kept when nothing gets worse."
+    return (
+        f"It is expected to bring {step.expect}; effort quick sees gross harm only, so it is kept when there is none "
+        "and the gain is shown as not judged."
+    )
+
+
+def _listed(items: Iterable[object]) -> str:
+    return ", ".join(str(item) for item in items)
+
+
+def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -> dict[str, Any]:
+    """The same facts as JSON."""
+    return {
+        "file": file,
+        "service": plan.service,
+        "engine": service.engine.name,
+        "manager": service.manager.name,
+        "reason": plan.reason,
+        "ticket": plan.ticket,
+        "effort": plan.effort,
+        "outage_seconds": plan.outage,
+        "workload": {"file": workload.file, "sha256": workload.digest, "requests": len(workload.entries)},
+        "levels": {name: str(load) for name, load in plan.levels(service.conditions.levels).items()},
+        "steps": [_step_document(plan, service, step) for step in plan.steps],
+    }
+
+
+def _step_document(plan: Plan, service: Service, step: Step) -> dict[str, Any]:
+    guards = plan.guards(service.slo, step)
+    return {
+        "change": step.change.describe(),
+        "kind": step.change.kind,
+        "expect": str(step.expect),
+        "limits": [{"metric": str(one.ref), "limit": str(one.limit), "source": one.source} for one in guards],
+        "checks": list(step.checks),
+        "on_inconclusive": step.on_inconclusive,
+    }
