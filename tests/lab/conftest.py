@@ -1,0 +1,79 @@
+"""Fixtures of the lab: hosts that boot when a test asks for them, and services that are gone after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.lab.harness import install, root
+from tests.lab.harness.hosts import LabHost
+from tests.lab.harness.lab import Lab
+from tests.lab.harness.services import LlamaService
+
+
+@pytest.fixture(scope="session")
+def lab_machine() -> None:
+    """The machine can have a lab; otherwise the test is skipped with the reason, and fails where CI demands all."""
+    try:
+        install.ensure()
+    except install.LabMissingError as problem:
+        if install.demanded():
+            pytest.fail(f"CI leaves nothing out, but: {problem}", pytrace=False)
+        pytest.skip(f"no lab: {problem}")
+    root.root()
+    root.engine()
+
+
+@pytest.fixture(scope="session")
+def lab(lab_machine: None) -> Iterator[Lab]:
+    """The lab; `lab.host("h1")` boots a host at its first use."""
+    with Lab() as running:
+        yield running
+
+
+@pytest.fixture
+def h1(lab: Lab) -> LabHost:
+    """The first service host, up and reachable."""
+    return _sound(lab.host("h1"))
+
+
+@pytest.fixture
+def h2(lab: Lab) -> LabHost:
+    """The second service host, up and reachable."""
+    return _sound(lab.host("h2"))
+
+
+@pytest.fixture
+def c1(lab: Lab) -> LabHost:
+    """A host that only calls others."""
+    return _sound(lab.host("c1"))
+
+
+@pytest.fixture
+def llama_service(lab: Lab) -> Iterator[Callable[..., LlamaService]]:
+    """A maker of llama.cpp services: `llama_service(host, port=8000, flags={...})` installs, starts and waits.
+
+    All of them are removed after the test.
+    """
+    made: list[LlamaService] = []
+
+    def make(host: LabHost, **options: Any) -> LlamaService:
+        service = LlamaService(host, **options)
+        made.append(service)
+        service.install()
+        return service
+
+    yield make
+    for service in made:
+        _sound(service.host)
+        service.uninstall()
+
+
+def _sound(host: LabHost) -> LabHost:
+    """Return the host; one that an earlier test cut off or killed is put right first."""
+    if not host.running:
+        host.boot()
+    host.restore_link()
+    host.wait_ssh()
+    return host
