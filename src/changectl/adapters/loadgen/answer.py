@@ -42,6 +42,7 @@ class Answer:
         self.finish: Optional[str] = None
         self.done = False
         self.error: Optional[str] = None
+        self.broken: Optional[str] = None  # what was wrong with the response as HTTP
         self.usage = _openai.Usage(None, None, None)
 
     def head(self, status: int, content_type: str, now: int) -> None:
@@ -104,10 +105,9 @@ class Answer:
             return "read_timeout" if self.t_headers is None else "late"
         if self.status is not None and not self._streaming and ended == COMPLETE:
             return self._not_streamed()
-        if ended == MALFORMED:
-            return "malformed"
-        if ended == CUT and not self.done:
-            return "truncated"
+        if ended in (MALFORMED, CUT) and not self.done:
+            self.error = self.broken or "the connection ended before the answer did"
+            return "malformed" if ended == MALFORMED else "truncated"
         if self.chunks == 0 and not self._may_be_empty:
             return "empty"
         return "ok" if self.done or self.finish is not None else "truncated"

@@ -73,7 +73,7 @@ class Exchange(asyncio.Protocol):
                 self._http.receive_data(data)
                 self._events(now)
             except h11.RemoteProtocolError as error:
-                self._answer.error = self._answer.error or str(error)
+                self._answer.broken = str(error)
                 self._end(ends.MALFORMED if data else ends.CUT, now)
 
     def _events(self, now: int) -> None:

@@ -1,0 +1,206 @@
+"""How exact is the load generator? Against a stub that stamps its own chunks, beside a rival, in one run.
+
+    PYTHONPATH=src python tests/bench/bench_generator.py [--rival-python VENV/bin/python]
+
+16 staggered streams, stub and client on one core each where there are two. Both use the same clock, so the error of a
+time to first token is the distance between the client's and the stub's stamp of the first chunk (the other end, the
+stamp of sending, must not lie after the stub took the request up: checked); that of a time per output token is the
+difference of the two sides' own figures. Exit status 1 when ours misses its floors.
+
+The rival uses aiohttp where its interpreter has it; otherwise it is the usual client written anew on asyncio's streams:
+read a line, parse it, then look at the clock. The table says which it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import math
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter_ns
+
+STREAMS, REQUESTS, RUNS, STAGGER = 16, 192, 5, 0.025
+TTFT, TPOT, TOKENS = 0.05, 0.015, 24
+FLOORS = {"p50": 1.5, "p99": 5.0}  # ms
+HERE = Path(__file__).resolve().parent
+
+
+def say(*words: str) -> None:
+    """One line of the table."""
+    sys.stdout.write(" ".join(words) + "\n")
+
+
+def cores() -> tuple[int | None, int | None]:
+    """The stub's core and the client's; None: leave it to the kernel."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return (allowed[0], allowed[1]) if len(allowed) > 1 else (None, None)
+
+
+def percentile(values: list[float], percent: int) -> float:
+    """Nearest-rank percentile."""
+    ordered = sorted(values)
+    return ordered[math.ceil(len(ordered) * percent / 100) - 1]
+
+
+def one_run(command: list[str], job: dict[str, object], folder: Path) -> tuple[dict[str, list[int]], str, str]:
+    """Start a fresh stub, let the command do the job; the stub's stamps and what the command wrote."""
+    stub_cpu, client_cpu = cores()
+    log = folder / "stamps.json"
+    stub_command = [sys.executable, str(HERE / "stub.py"), "--ttft", str(TTFT), "--tpot", str(TPOT)]
+    stub_command += [
+        "--tokens",
+        str(TOKENS),
+        "--log",
+        str(log),
+        *(["--cpu", str(stub_cpu)] if stub_cpu is not None else []),
+    ]
+    stub = subprocess.Popen(stub_command, stdout=subprocess.PIPE, text=True)
+    try:
+        port = int(stub.stdout.readline())
+        job = {**job, "endpoint": f"http://127.0.0.1:{port}", "cpus": None if client_cpu is None else [client_cpu]}
+        done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, timeout=120, check=True)
+    finally:
+        stub.send_signal(signal.SIGTERM)
+        stub.wait(timeout=10)
+        stub.stdout.close()
+    return json.loads(log.read_text()), done.stdout, done.stderr
+
+
+def errors(stamps: dict[str, list[int]], seen: list[tuple[str, int, int, int, int]]) -> dict[str, list[float]]:
+    """Milliseconds of error per request; `seen`: prompt as sent, sent, first, last (ns), tokens."""
+    found: dict[str, list[float]] = {"ttft": [], "tpot": []}
+    for prompt, sent, first, last, tokens in seen:
+        taken, *chunks = stamps[prompt]
+        if sent > taken:
+            raise RuntimeError("a request was stamped as sent after the stub had it")
+        found["ttft"].append(abs(first - chunks[0]) / 1e6)
+        found["tpot"].append(abs((last - first) - (chunks[-1] - chunks[0])) / (tokens - 1) / 1e6)
+    return found
+
+
+def ours(folder: Path) -> dict[str, list[float]]:
+    """One run of the packed generator."""
+    from changectl.adapters.loadgen import build_zip
+    from changectl.adapters.loadgen.salt import salt
+
+    program = folder / "generator.pyz"
+    program.write_bytes(build_zip())
+    job = {"protocol": "openai_completions", "model": "m", "salt": "bench", "deadline": 30, "stagger": STAGGER}
+    job["workload"] = [{"id": "a", "prompt": "hello", "max_tokens": TOKENS}]
+    job["levels"] = [{"name": "peak", "streams": STREAMS, "requests": REQUESTS}]
+    stamps, output, notes = one_run([sys.executable, "-I", str(program)], job, folder)
+    # The records count from the phase's start; the summary says where that lies on the clock.
+    start = next(json.loads(line)["summary"]["clock_start_ns"] for line in notes.splitlines() if "summary" in line)
+    seen = []
+    for line in output.splitlines():
+        record = json.loads(line)
+        prompt = salt("bench", "peak", record["round"], "a") + "hello"
+        sent, first, last = (record[name] + start for name in ("t_sent", "t_first", "t_last"))
+        seen.append((prompt, sent, first, last, record["n_out"]))
+    return errors(stamps, seen)
+
+
+def rival(folder: Path, python: str) -> dict[str, list[float]]:
+    """One run of the rival."""
+    stamps, output, _ = one_run([python, str(Path(__file__).resolve()), "--as-rival"], {}, folder)
+    return errors(stamps, [tuple(row) for row in json.loads(output)])
+
+
+async def rival_request_naive(port: int, body: bytes) -> list[int]:
+    """Read a line, parse it, look at the clock."""
+    sent = perf_counter_ns()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    moments = []
+    while line := await reader.readline():
+        if line.startswith(b"data: {"):
+            message = json.loads(line[6:])
+            if message["choices"] and message["choices"][0]["text"]:
+                moments.append(perf_counter_ns())
+    writer.close()
+    return [sent, moments[0], moments[-1], len(moments)]
+
+
+async def rival_request_aiohttp(port: int, body: bytes) -> list[int]:
+    """The same with aiohttp, a session per request as benchmark scripts have it."""
+    import aiohttp
+
+    sent, moments = perf_counter_ns(), []
+    url = f"http://127.0.0.1:{port}/v1/completions"
+    async with aiohttp.ClientSession() as session, session.post(url, data=body) as response:
+        async for line in response.content:
+            if line.startswith(b"data: {"):
+                message = json.loads(line[6:])
+                if message["choices"] and message["choices"][0]["text"]:
+                    moments.append(perf_counter_ns())
+    return [sent, moments[0], moments[-1], len(moments)]
+
+
+async def as_rival() -> None:
+    """The rival's process."""
+    job = json.load(sys.stdin)
+    if job["cpus"]:
+        os.sched_setaffinity(0, job["cpus"])
+    port = int(re.search(r"(\d+)$", job["endpoint"])[1])
+    request = rival_request_aiohttp if importlib.util.find_spec("aiohttp") else rival_request_naive
+    rows: list[list[object]] = []
+
+    async def stream(number: int) -> None:
+        await asyncio.sleep(number * STAGGER)
+        for index in range(REQUESTS // STREAMS):
+            prompt = f"stream {number} request {index}"
+            rows.append([prompt, *await request(port, json.dumps({"prompt": prompt}).encode())])
+
+    await asyncio.gather(*(stream(number) for number in range(STREAMS)))
+    say(json.dumps(rows))
+
+
+def rival_name(python: str) -> str:
+    """What the rival is made of in that interpreter."""
+    code = "import aiohttp; print('aiohttp', aiohttp.__version__)"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "asyncio streams, written anew"
+
+
+def main() -> int:
+    """Print the table; 1 when a floor is missed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rival-python", default=sys.executable)
+    parser.add_argument("--as-rival", action="store_true")
+    options = parser.parse_args()
+    if options.as_rival:
+        asyncio.run(as_rival())
+        return 0
+    sides: dict[str, list[dict[str, list[float]]]] = {"ours": [], "rival": []}
+    with tempfile.TemporaryDirectory() as name:
+        for _ in range(RUNS):  # alternating, so that a busy moment of the machine meets both
+            sides["ours"].append(ours(Path(name)))
+            sides["rival"].append(rival(Path(name), options.rival_python))
+    pinned = "one core each" if cores()[0] is not None else "sharing one core"
+    say(f"{STREAMS} staggered streams, {REQUESTS} requests a run, median of {RUNS} runs, {pinned}; error in ms")
+    say(f"rival: {rival_name(options.rival_python)}")
+    say(f"{'':8}{'ttft P50':>10}{'ttft P99':>10}{'tpot P50':>10}{'tpot P99':>10}")
+    missed = False
+    for side, runs in sides.items():
+        cells = []
+        for metric in ("ttft", "tpot"):
+            for label, percent in (("p50", 50), ("p99", 99)):
+                value = statistics.median(percentile(run[metric], percent) for run in runs)
+                missed |= side == "ours" and value >= FLOORS[label]
+                cells.append(f"{value:10.3f}")
+        say(f"{side:8}{''.join(cells)}")
+    say("floors for ours: P50 under 1.5, P99 under 5.0:", "MISSED" if missed else "held")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
