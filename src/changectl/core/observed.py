@@ -204,6 +204,11 @@ class HostFacts(Answer):
             found = next((found[key] for key in ("free", "available", "free_bytes") if key in found), None)
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
+    def read_only(self, path: str) -> bool:
+        """Whether the file system at `path` is known to be read-only."""
+        found = (self.disks or {}).get(path)
+        return isinstance(found, Mapping) and found.get("read_only") is True
+
 
 class ModelFile(Answer):
     """One file of the model."""

@@ -1,0 +1,30 @@
+"""The instance is healthy before the change: a broken baseline can be judged by nothing."""
+
+from __future__ import annotations
+
+from changectl.core.precheck import Check, CheckResult, Situation
+
+ORDER = 18
+CHECK = Check("healthy_now", "required")
+
+
+def check(situation: Situation) -> CheckResult:
+    """Up, not restarting, and a real answer from the right model."""
+    if situation.status is None or situation.manager is None:
+        return CHECK.unknown("the manager's status was not read")
+    state = situation.manager.state(situation.status, situation.status_earlier)
+    if state != "up":
+        return CHECK.failed(f"the service is not up: {state}", "bring it up on its present configuration first", state)
+    if situation.pages is None or situation.engine is None:
+        return CHECK.unknown("the service's pages were not read")
+    if situation.engine.protocols and "answer" not in situation.pages:
+        return CHECK.unknown("no answer was asked for")
+    found = situation.engine.readiness(situation.pages, situation.expected_model)
+    if found.state != "ready":
+        return CHECK.failed(found.detail, "repair the service on its present configuration first", found.state)
+    return CHECK.passed(found.detail, figure=_restarts(situation))
+
+
+def _restarts(situation: Situation) -> str:
+    restarts = situation.status.restarts if situation.status else None
+    return "" if restarts is None else f"{restarts} restarts so far"

@@ -1,0 +1,316 @@
+"""Every pre-check: one situation in which it passes, those in which it refuses, those in which its data is missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.engines.support import llamacpp_pages, text
+from tests.unit.probes.situations import (
+    ENGINE,
+    GIB,
+    STARTED,
+    UNIT,
+    file,
+    gpus,
+    host,
+    model,
+    observed,
+    page,
+    situation,
+    status,
+)
+
+from changectl import engines, managers, probes
+from changectl.core.errors import InputError
+from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
+from changectl.core.precheck import CheckState, Seen, Situation, ThreeValues, refuses
+
+VLLM = engines.load("vllm")
+NEWER = int((STARTED + 60) * 1e9)
+UNKNOWN = Seen(known=False, why="not read")
+SHARE = {"engine": VLLM, "nvml": gpus()}
+GPU = {"present": True, "driver": "570.1", "library_version": "570.1"}
+
+
+def values(file: Seen, process: Seen, engine: Seen) -> tuple[ThreeValues, ...]:
+    return (ThreeValues("parallel", file, process, engine, ENGINE.setting("parallel")),)
+
+
+def restarted() -> Any:
+    return observed(process={"pid": 9, "started_at": STARTED, "argv": ["x"], "tree": [9], "listens": []})
+
+
+CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
+    ("values_agree", "failed", {"values": values(Seen("2"), Seen("3"), Seen("3"))}),
+    ("values_agree", "failed", {"values": values(Seen("2"), Seen("2"), Seen("1"))}),
+    ("values_agree", "failed", {"values": values(Seen(None), Seen("2"), UNKNOWN)}),
+    ("values_agree", "failed", {"values": (ThreeValues("A", Seen("1"), Seen("2"), UNKNOWN),)}),
+    ("values_agree", "passed", {"values": values(Seen("02"), Seen("2"), UNKNOWN)}),
+    ("values_agree", "passed", {"values": values(Seen(None), Seen(None), Seen("1"))}),
+    ("values_agree", "passed", {"values": values(Seen("2"), UNKNOWN, UNKNOWN)}),
+    (
+        "values_agree",
+        "unknown",
+        {"values": values(Seen("2"), UNKNOWN, UNKNOWN), "observed": observed(files={UNIT: file(mtime_ns=NEWER)})},
+    ),
+    ("values_agree", "unknown", {"values": values(UNKNOWN, Seen("2"), Seen("2"))}),
+    ("values_agree", "unknown", {"values": None}),
+    ("edited_since_start", "failed", {"observed": observed(files={UNIT: file(mtime_ns=NEWER)})}),
+    ("edited_since_start", "unknown", {"observed": observed(process=None)}),
+    ("edited_since_start", "unknown", {"observed": observed(files={UNIT: file(mtime_ns=None)})}),
+    ("no_pending_reload", "failed", {"observed": observed(manager={"need_daemon_reload": True})}),
+    ("no_pending_reload", "unknown", {"observed": observed(manager={"need_daemon_reload": None})}),
+    ("no_pending_reload", "unknown", {"observed": None}),
+    ("no_pending_reload", "not_applicable", {"manager": managers.load("command")}),
+    ("port_owner", "failed", {"observed": observed(port_owner={"pid": 4711})}),
+    (
+        "port_owner",
+        "failed",
+        {"observed": observed(port_owner=None, process={"pid": 100, "tree": [100], "listens": [9090]})},
+    ),
+    ("port_owner", "unknown", {"observed": observed(process=None)}),
+    ("port_owner", "unknown", {"endpoint": None}),
+    ("healthy_now", "failed", {"status": status(restarts=3)}),
+    ("healthy_now", "failed", {"status": status(active="failed")}),
+    ("healthy_now", "failed", {"status": status(active="activating")}),
+    ("healthy_now", "failed", {"pages": llamacpp_pages(answer=page(500))}),
+    ("healthy_now", "failed", {"expected_model": "another"}),
+    ("healthy_now", "unknown", {"status": None}),
+    ("healthy_now", "unknown", {"pages": None}),
+    ("healthy_now", "unknown", {"pages": {"health": page(200)}}),
+    ("restorable", "failed", {"capture": Capture(restorable=False, problems=["acl differs"])}),
+    ("restorable", "unknown", {"capture": None}),
+    ("restorable", "unknown", {"capture": Capture(restorable=True)}),
+    ("restorable", "not_applicable", {"capture": None, "preview": True}),
+    ("model_whole", "failed", {"model": model(problems=[{"path": "m.gguf", "problem": "truncated"}])}),
+    ("model_whole", "failed", {"model": model(files=[])}),
+    ("model_whole", "unknown", {"model": None}),
+    ("model_whole", "not_applicable", {"model": None, "model_declared": False}),
+    ("model_readable", "failed", {"model": model(readable_by={"uid": 990, "all": False, "not": ["m.gguf"]})}),
+    ("model_readable", "unknown", {"model": model(readable_by=None)}),
+    ("model_readable", "unknown", {"model": None}),
+    ("model_manifest", "failed", {"model": model(files=[{"path": "m", "size": 1, "mtime_ns": NEWER}])}),
+    ("model_manifest", "failed", {"model_kept": model(files=[model().files[0].model_dump() | {"sha256": "bb"}])}),
+    ("model_manifest", "passed", {"model_kept": model()}),
+    ("model_manifest", "unknown", {"model": None}),
+    ("model_manifest", "unknown", {"model": model(files=[{"path": "m", "size": 1}])}),
+    ("model_manifest", "unknown", {"observed": observed(process=None)}),
+    ("disk_space", "failed", {"host": host(disks={"/var/lib/changectl": {"free": 1000}})}),
+    ("disk_space", "failed", {"bytes_needed": 20 * GIB}),
+    (
+        "disk_space",
+        "failed",
+        {"host": host(disks={"/var/lib/changectl": {"free": 10 * GIB}, "/etc": {"free": GIB, "read_only": True}})},
+    ),
+    ("disk_space", "unknown", {"host": host(disks={"/etc": {"free": GIB}})}),
+    ("disk_space", "unknown", {"host": None}),
+    ("host_memory", "failed", {"settings_after": {"ctx-size": "900000000"}}),
+    ("host_memory", "unknown", {"settings_after": {"ctx-size": "1024"}, "host": host(memory=None)}),
+    ("host_memory", "unknown", {"settings_after": {"ctx-size": "1024"}, "nvml": None, "host": host(gpu=None)}),
+    ("host_memory", "unknown", {"engine": None}),
+    ("host_memory", "passed", {"settings_after": {"ctx-size": "1024"}}),
+    ("host_memory", "passed", {"settings_after": {"ctx-size": "900000000"}, "nvml": gpus()}),
+    ("host_memory", "not_applicable", {"model": None}),
+    ("host_memory", "not_applicable", {"settings_after": None}),
+    ("gpu_memory", "not_applicable", {}),
+    ("gpu_memory", "not_applicable", {"nvml": None}),
+    ("gpu_memory", "not_applicable", {"nvml": gpus(), "model": None}),
+    ("gpu_memory", "unknown", {"nvml": None, "host": None}),
+    ("gpu_memory", "failed", {"nvml": gpus(free=GIB), "settings_after": {"ctx-size": "900000000"}}),
+    ("gpu_memory", "passed", {"nvml": gpus(), "settings_after": {"ctx-size": "1024"}}),
+    ("gpu_memory", "unknown", {"nvml": Nvml.read({"gpus": [{"index": 0}]}), "settings_after": {"ctx-size": "1024"}}),
+    (
+        "gpu_memory",
+        "passed",
+        SHARE
+        | {"settings_before": {"gpu-memory-utilization": "0.8"}, "settings_after": {"gpu-memory-utilization": "0.9"}},
+    ),
+    (
+        "gpu_memory",
+        "failed",
+        SHARE
+        | {"settings_before": {"gpu-memory-utilization": "0.5"}, "settings_after": {"gpu-memory-utilization": "0.9"}},
+    ),
+    (
+        "gpu_memory",
+        "passed",
+        SHARE
+        | {"settings_before": {"gpu-memory-utilization": "0.9"}, "settings_after": {"gpu-memory-utilization": "0.5"}},
+    ),
+    ("gpu_memory", "unknown", SHARE | {"settings_before": {}, "settings_after": {"gpu-memory-utilization": "0.5"}}),
+    ("driver_library", "not_applicable", {}),
+    ("driver_library", "failed", {"host": host(gpu=GPU | {"library_version": "575.2"})}),
+    (
+        "driver_library",
+        "failed",
+        {"nvml": Nvml.read({"none": "NVML does not answer: Driver/library version mismatch"})},
+    ),
+    ("driver_library", "passed", {"host": host(gpu=GPU)}),
+    ("driver_library", "passed", {"host": host(gpu=GPU | {"library_version": None}), "nvml": gpus()}),
+    ("driver_library", "unknown", {"host": host(gpu=GPU | {"library_version": None})}),
+    ("driver_library", "unknown", {"host": host(gpu=None)}),
+    ("driver_library", "unknown", {"host": None}),
+    ("value_known", "failed", {"setting": ENGINE.setting("--mmap"), "to": "true"}),
+    ("value_known", "failed", {"to": "many"}),
+    ("value_known", "failed", {"setting": ENGINE.setting("cache-type-k"), "to": "q3"}),
+    ("value_known", "unknown", {"help": None}),
+    ("value_known", "unknown", {"help": Help(text="bash: no such file")}),
+    ("value_known", "unknown", {"engine": None}),
+    ("value_known", "passed", {"to": None}),
+    ("value_known", "not_applicable", {"setting": None}),
+    (
+        "value_known",
+        "not_applicable",
+        {
+            "engine": VLLM,
+            "setting": VLLM.setting("VLLM_CPU_KVCACHE_SPACE"),
+            "to": "1",
+            "help": Help(text=text("vllm", "help.txt")),
+        },
+    ),
+    ("cross_rules", "failed", {"settings_after": {"batch-size": "256", "ubatch-size": "512"}}),
+    (
+        "cross_rules",
+        "passed",
+        {
+            "settings_before": {"batch-size": "1", "ubatch-size": "2"},
+            "settings_after": {"batch-size": "1", "ubatch-size": "2"},
+        },
+    ),
+    ("cross_rules", "unknown", {"settings_after": None}),
+    (
+        "unit_verifies",
+        "failed",
+        {"unit_verify": UnitVerify(before=["old"], after=["old", "Unknown key name 'Restrat'"])},
+    ),
+    ("unit_verifies", "failed", {"unit_verify": UnitVerify(before=["old"], after=["old", "old"])}),
+    ("unit_verifies", "unknown", {"unit_verify": None}),
+    ("unit_verifies", "not_applicable", {"unit_verify": None, "edited_files": ("/etc/chat.env",)}),
+    ("unit_verifies", "not_applicable", {"manager": managers.load("command")}),
+    ("start_limit", "failed", {"observed": observed(show={"StartLimitBurst": "2"})}),
+    ("start_limit", "unknown", {"observed": observed(manager={"show": None})}),
+    ("start_limit", "unknown", {"starts_needed": None}),
+    ("stop_grace", "failed", {"engine": VLLM, "setting": VLLM.setting("shutdown-timeout"), "to": "120"}),
+    ("stop_grace", "unknown", {"observed": observed(manager={"show": None})}),
+    ("stop_grace", "unknown", {"observed": observed(process=None)}),
+    (
+        "stop_grace",
+        "passed",
+        {
+            "observed": observed(show={"TimeoutStopUSec": "infinity"}),
+            "engine": VLLM,
+            "setting": VLLM.setting("shutdown-timeout"),
+            "to": "120",
+        },
+    ),
+    ("pod_or_container", "failed", {"hello": Hello(python="3.11.2", kubernetes=True)}),
+    ("pod_or_container", "unknown", {"hello": Hello(python="3.11.2")}),
+    ("pod_or_container", "unknown", {"hello": None}),
+    ("pod_or_container", "passed", {"hello": Hello(python="3.11.2", kubernetes=False, container="lxc")}),
+    ("host_python", "failed", {"hello": Hello(python="3.7.3")}),
+    ("host_python", "unknown", {"hello": Hello(python="?")}),
+    ("host_python", "unknown", {"hello": None}),
+    ("owner_managed", "failed", {"observed": observed(files={UNIT: file("# Ansible managed\n[Service]\n")})}),
+    ("owner_managed", "unknown", {"observed": observed(files={UNIT: file(content=None)})}),
+    ("owner_managed", "unknown", {"edited_files": ()}),
+    ("limits_present", "failed", {}),
+    ("limits_present", "unknown", {"settings_before": None}),
+    (
+        "limits_present",
+        "passed",
+        {"settings_before": {"parallel": "2", "ctx-size": "512", "batch-size": "1", "timeout": "9"}},
+    ),
+    ("safeguards", "failed", {"observed": observed(show={"Restart": "no"})}),
+    ("safeguards", "unknown", {"observed": observed(manager={"show": None})}),
+    ("safeguards", "unknown", {"manager": None}),
+]
+# What a healthy service without a GPU answers where it is not "passed".
+OTHERWISE: dict[str, CheckState] = {
+    "gpu_memory": "not_applicable",
+    "driver_library": "not_applicable",
+    "limits_present": "failed",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "changed"), CASES, ids=[f"{name}-{state}-{i}" for i, (name, state, _) in enumerate(CASES)]
+)
+def test_the_check_answers(name: str, state: CheckState, changed: dict[str, Any]) -> None:
+    result = probes.load(name).run(situation(**changed))
+
+    assert (result.state, result.name) == (state, name)
+    assert result.detail
+
+
+@pytest.mark.parametrize("name", probes.names())
+def test_a_healthy_service_is_not_refused(name: str) -> None:
+    result = probes.load(name).run(situation())
+
+    assert result.state == OTHERWISE.get(name, "passed")
+    assert not result.refuses
+
+
+@pytest.mark.parametrize("name", probes.names())
+def test_every_check_is_shown_failing_and_lacking_data(name: str) -> None:
+    states = {state for case, state, _ in CASES if case == name}
+
+    assert {"failed", "unknown"} <= states
+
+
+@pytest.mark.parametrize("name", probes.names())
+def test_knowing_nothing_is_never_a_pass(name: str) -> None:
+    result = probes.load(name).run(Situation())
+
+    assert result.state == "unknown" or (name == "value_known" and result.state == "not_applicable")
+
+
+def test_unknown_refuses_where_required_and_not_where_advice() -> None:
+    results = probes.run_all(Situation())
+    refused = {result.name for result in refuses(results)}
+
+    assert len(results) == len(probes.names())
+    assert "restorable" in refused
+    assert "owner_managed" not in refused
+
+
+def test_all_checks_run_in_their_order_whatever_fails() -> None:
+    orders = [precheck.order for precheck in probes.all_checks()]
+
+    assert orders == sorted(orders)
+    assert len(set(orders)) == len(orders)
+    assert [result.name for result in probes.run_all(situation())] == [one.check.name for one in probes.all_checks()]
+
+
+def test_a_foreign_engine_on_the_units_port_is_named() -> None:
+    result = probes.load("port_owner").run(situation(observed=observed(port_owner={"pid": 4711})))
+
+    assert "4711" in result.detail
+    assert "100" in result.detail
+
+
+def test_figures_are_given_where_something_was_measured() -> None:
+    for name in ("disk_space", "host_memory", "start_limit", "stop_grace", "model_whole", "values_agree"):
+        assert probes.load(name).run(situation()).figure
+
+
+def test_an_unknown_check_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match="healthy_now"):
+        probes.load("healthy")
+
+
+def test_a_generic_engines_declared_setting_is_not_asked_for() -> None:
+    engine = engines.load(
+        {"generic": {"ready": "GET / 200", "settings": {"workers": {"flag": "--workers", "type": "int"}}}}
+    )
+    declared = situation(engine=engine, setting=engine.setting("workers"), to="4", help=None)
+
+    assert probes.load("value_known").run(declared).state == "not_applicable"
+    assert probes.load("value_known").run(replace(declared, to="four")).state == "failed"
+
+
+def test_memory_facts_that_are_no_numbers_do_not_pass() -> None:
+    told = HostFacts.read({"disks": {"/var/lib/changectl": "plenty"}})
+
+    assert probes.load("disk_space").run(situation(host=told)).state == "unknown"
