@@ -36,8 +36,9 @@ class Systemd:
         """
         parts = _shared.section(spec, "systemd", {"unit"})
         unit = str(parts.get("unit") or "")
-        unit = unit if "." in unit.rpartition("@")[2] and unit.endswith(".service") else f"{unit}.service"
-        if unit == ".service" or unit.startswith("-") or not _UNIT.fullmatch(unit):
+        other_kind = PurePosixPath(unit).suffix in _UNIT_SUFFIXES - {".service"}
+        unit = unit if unit.endswith(".service") else f"{unit}.service"
+        if other_kind or unit == ".service" or unit.startswith("-") or not _UNIT.fullmatch(unit):
             raise _shared.problem(f"{parts.get('unit')!r} is not the name of a service unit", "systemd/unit",
                                   "for example: unit: vllm.service")  # fmt: skip
         return {"systemd": {"unit": unit}}
