@@ -26,9 +26,14 @@ class ChangeText:
     after: str | None  # None: absent
     asserted: bool
 
-    def __str__(self) -> str:
+    @property
+    def in_words(self) -> str:
+        """The change without its kind: `max-num-seqs: 64 -> 128`."""
         before = _value(self.before) if self.asserted else "whatever it was"
-        return f"{self.kind} {self.name}: {before} -> {_value(self.after)}"
+        return f"{self.name}: {before} -> {_value(self.after)}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.in_words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,10 +66,11 @@ class Redactor:
         name = self.text(path.replace("\n", "\\n"))
         if old is None or new is None:
             return self._binary(before, after, name)
-        labels = [f"{name} (absent)" if side is None else name for side in (before, after)]
-        lines = difflib.unified_diff(
-            _lines(self.text(old)), _lines(self.text(new)), labels[0], labels[1], "before", "after"
-        )
+        labels = [
+            f"{name} (absent)" if side is None else f"{name} ({when})"
+            for side, when in ((before, "before"), (after, "after"))
+        ]
+        lines = difflib.unified_diff(_lines(self.text(old)), _lines(self.text(new)), labels[0], labels[1])
         return self.known("".join(_ended(line) for line in lines))
 
     def _hide(self, value: str) -> str:

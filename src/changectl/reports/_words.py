@@ -27,9 +27,14 @@ def moment(at: str | None) -> str:
     return UNKNOWN if at is None else f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def minute(at: str) -> str:
+    """A recorded time for narrow columns, in UTC."""
+    return f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M}"
+
+
 def seconds(value: float | None) -> str:
-    """A duration, or that it is not known."""
-    return UNKNOWN if value is None else format_duration(value)
+    """A duration to the tenth of a second, or that it is not known."""
+    return UNKNOWN if value is None else format_duration(round(value, 1))
 
 
 def outcome(run: RunSummary) -> str:

@@ -10,7 +10,7 @@ from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Line, Table
 from changectl.reports._runs import FORMAT, run_json
 
-_HEADINGS = ("run", "when", "service", "change", "outcome", "verdict", "outage", "who", "why")
+_HEADINGS = ("run", "when (UTC)", "service", "change", "outcome", "who", "why")
 
 
 def as_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
@@ -27,18 +27,18 @@ def as_blocks(runs: Sequence[RunSummary]) -> list[Block]:
 
 
 def _row(run: RunSummary, step: StepSummary | None) -> list[str]:
-    what = f"revert of {run.reverts}" if run.reverts else str(step.change) if step else ""
-    outcome = step.outcome if step else run.outcome
+    what = f"revert of {run.reverts}" if run.reverts else step.change.in_words if step else ""
+    end = [step.outcome if step else run.outcome, (step.verdict if step else None) or ""]
+    if run.reverted_by:
+        end.append(f"reverted by {run.reverted_by}")
     return [
         f"{run.run}/{step.number}" if step else run.run,
-        words.moment(run.opened_at),
+        words.minute(run.opened_at),
         run.service,
         what,
-        f"{outcome} (reverted by {run.reverted_by})" if run.reverted_by else outcome,
-        (step.verdict if step else None) or "",
-        words.seconds(step.outage_seconds) if step and step.outage_seconds is not None else "",
+        ", ".join(word for word in end if word),
         run.actor,
-        run.reason,
+        " ".join(part for part in (run.ticket, run.reason) if part),
     ]
 
 

@@ -43,6 +43,8 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
                 blocks.append(Line(f"run {run} is going on", "warning"))
             else:
                 blocks.append(Line(f"run {run} was begun and its end is not recorded; its process is gone", "bad"))
+        flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]
+        blocks += [Line(f"{step}: more than 1 % of the requests failed", "warning") for step in flagged]
         blocks += [Line(f"{step} was kept without a judgement", "warning") for step in status.kept_unjudged]
     return blocks
 

@@ -10,14 +10,14 @@ from changectl.core.ports import Event
 
 START = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
 DIFF = (
-    "--- /etc/vllm/chat.yaml\tbefore\n+++ /etc/vllm/chat.yaml\tafter\n"
+    "--- /etc/vllm/chat.yaml (before)\n+++ /etc/vllm/chat.yaml (after)\n"
     "@@ -1 +1 @@\n-max-num-seqs: 64\n+max-num-seqs: 128\n"
 )
 
 ROWS = [
     {
         "metric": "rps_ok",
-        "unit": "rps",
+        "unit": "req/s",
         "level": "peak",
         "before": 4.0,
         "after": 5.0,

@@ -27,8 +27,6 @@ SECRETS = st.text(min_size=6, max_size=20).filter(lambda text: text.strip() != "
         "VLLM_API_KEY",
         "apiKey",
         "apikey",
-    ]
-    + [
         "X-Api-Key",
         "password",
         "DB_PASSWD",
@@ -168,7 +166,7 @@ def test_a_diff_shows_the_change_and_that_a_secret_changed() -> None:
     after = b"--max-num-seqs 128\nHF_TOKEN=new-one\nsame"
     diff = redact_diff(before, after, "/etc/vllm/chat.env", salt=b"s")
 
-    assert "--- /etc/vllm/chat.env\tbefore\n+++ /etc/vllm/chat.env\tafter\n" in diff
+    assert "--- /etc/vllm/chat.env (before)\n+++ /etc/vllm/chat.env (after)\n" in diff
     assert "-- --max-num-seqs 64".replace("-- ", "-") in diff
     assert "+--max-num-seqs 128\n" in diff
     assert diff.count("HF_TOKEN=<*") == 2

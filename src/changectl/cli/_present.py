@@ -1,0 +1,44 @@
+"""Prints a report: its blocks through the safe printer, or its document as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Tone, Verbatim
+from changectl.reports.printer import Printer
+
+_STYLES: Mapping[Tone, str | None] = {
+    "plain": None,
+    "good": "green",
+    "bad": "bold red",
+    "warning": "yellow",
+    "quiet": "dim",
+}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def print_blocks(blocks: Sequence[Block], printer: Printer) -> None:
+    """Print them one below the other, headings set off by an empty line."""
+    for index, block in enumerate(blocks):
+        if isinstance(block, Heading):
+            if index:
+                printer.line()
+            printer.line(block.text, style="bold" if block.level < 3 else "underline")
+        elif isinstance(block, Line):
+            printer.line(block.text, style=_STYLES[block.tone])
+        elif isinstance(block, Facts):
+            width = max((len(name) for name, _ in block.pairs), default=0)
+            for name, value in block.pairs:
+                printer.line(f"{name:<{width}}  {value}")
+        elif isinstance(block, Table):
+            printer.table(block.headings, block.rows)
+        elif isinstance(block, Verbatim):
+            for line in block.text.removesuffix("\n").split("\n"):
+                printer.line(line, style=_DIFF_STYLES.get(line[:1]))
+
+
+def print_document(document: Mapping[str, Any], printer: Printer) -> None:
+    """One JSON document in ASCII: what foreign text does to terminals stays escaped."""
+    printer.line(json.dumps({**document, "exit_code": 0}, indent=2, ensure_ascii=True, allow_nan=False))

@@ -1,0 +1,68 @@
+"""What the reading commands share: opening the record without creating one, finding a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from changectl.core import history
+from changectl.core.errors import InputError, Problem
+from changectl.core.grammar import nearest
+from changectl.core.history import RunStory, RunSummary
+from changectl.core.ports import Event
+
+if TYPE_CHECKING:
+    from changectl.store.store import Store
+
+
+class Record:
+    """The record as reading commands see it; one that does not exist yet is an empty one."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+
+    def runs(self) -> list[RunSummary]:
+        """All runs, oldest first."""
+        return history.runs(self._events(kinds=history.SUMMARY_KINDS))
+
+    def story(self, text: str) -> tuple[RunStory, int | None]:
+        """The run and the step meant by RUN or RUN/STEP, a beginning of RUN being enough. Raises InputError."""
+        typed, step = history.split_run(text)
+        run = history.resolve_run(typed, self._store.journal.runs() if self._store else [])
+        story = history.run_story(self._events(runs=(run,)))
+        if step is not None and step > len(story.steps):
+            hint = f"it has {len(story.steps)}"
+            raise InputError(Problem(f"run {run} has no step {step}", hint=hint))
+        return story, step
+
+    def holders(self) -> Mapping[str, bool]:
+        """The runs that hold a lock, each with whether its process may be alive."""
+        held = self._store.locks.held() if self._store else []
+        return {lock.run: alive for lock, alive in held}
+
+    def _events(self, **which: Any) -> Sequence[Event]:
+        return self._store.journal.select(**which) if self._store else []
+
+
+@contextmanager
+def reading() -> Iterator[Record]:
+    """The record of the project in the working directory; nothing is created by looking at it."""
+    from changectl.adapters.project_files import find_project
+    from changectl.store import open_store
+
+    project = find_project(Path.cwd())
+    database = Path(project.database)
+    if not database.exists():
+        yield Record(None)
+        return
+    with open_store(database, Path(project.key_file)) as store:
+        yield Record(store)
+
+
+def check_word(what: str, word: str | None, known: Sequence[str]) -> str | None:
+    """The word, if it is known or not given. Raises InputError, listing the known ones: a typo is not an empty list."""
+    if word is None or word in known:
+        return word
+    raise InputError(Problem(f'there is no {what} "{word}"', hint=nearest(word, known)))
