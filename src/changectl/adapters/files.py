@@ -70,7 +70,22 @@ def load_service(name: str, project: Project) -> LoadedService:
     if service.service != name:
         message = f"the file is called `{file.name}`, the service `{service.service}`"
         raise InputError(service.source.problem(("service",), message, f"write `service: {name}`, or rename the file"))
+    _check_slo(service)
     return LoadedService(service, file, sha256(content))
+
+
+def _check_slo(service: Service) -> None:
+    """Refuse limits on metrics that the service cannot give: they could never hold, or never be seen to."""
+    lacking = _lacking(service)
+    problems = [
+        service.source.problem(
+            ("slo", str(guard.ref)), f"{guard.ref.metric.name} does not exist for this service: {why}"
+        )
+        for guard in service.slo
+        if (why := lacking.get(guard.ref.metric.name))
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def load_plan(path: Path, project: Project) -> LoadedPlan:

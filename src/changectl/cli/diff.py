@@ -11,7 +11,7 @@ from changectl.cli._options import OutputOptions, example, output_options
 @click.argument("run", metavar="RUN[/STEP]")
 @output_options
 def command(run: str, output: OutputOptions) -> int:
-    """Show what a run changed in which file on which host, as it was recorded: secret values are replaced by digests."""
+    """Show what a run changed in which file on which host, as recorded; digests stand for secret values."""
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import reading
     from changectl.reports import diff as report

@@ -119,7 +119,6 @@ def fingerprint(
     version: str | None,
     load: LoadPlan,
     secrets: Secrets,
-    fresh_start: bool | None,
 ) -> Fingerprint:
     """What was so during a phase; values of variables as salted digests, since they may be secret."""
     process = observed.process
@@ -147,7 +146,7 @@ def fingerprint(
         "caller": f"{contact.target.address.name} (the instance's own host, loopback)",
         "endpoint": contact.target.endpoint,
         **load.facts(),
-    } | ({} if fresh_start is None else {"fresh_start": fresh_start}))  # fmt: skip
+    })  # fmt: skip
 
 
 def _without_values(words: Sequence[str], contact: Contact) -> list[str]:

@@ -11,7 +11,18 @@ from typing import Any
 from changectl import engines, kinds, managers, probes
 from changectl.core.engine import Pages
 from changectl.core.errors import ChangectlError, HostCallError, Refused
-from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
+from changectl.core.observed import (
+    Capture,
+    GpuDriver,
+    Hello,
+    Help,
+    HostFacts,
+    Model,
+    Nvml,
+    Observed,
+    Status,
+    UnitVerify,
+)
 from changectl.core.placing import Placed
 from changectl.core.precheck import NOT_EXPOSED, CheckResult, Seen, Situation, ThreeValues
 from changectl.core.settings import Value
@@ -146,7 +157,7 @@ def _variable(wanted: Wanted, locator: Locator, environ: Mapping[str, str] | Non
 def check(contact: Contact, tools: Tools, *, starts: int, capture: Capture | None, preview: bool) -> list[CheckResult]:
     """Run every pre-check; what cannot be read counts as not known, and the check says so."""
     situation = _situation(contact, tools, starts)
-    return probes.run(replace(situation, capture=capture, preview=preview))
+    return probes.run_all(replace(situation, capture=capture, preview=preview))
 
 
 def assert_from(contact: Contact) -> None:
@@ -176,6 +187,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         after[wanted.label] = wanted.to
     kept = tools.memory.model_manifest(target.service.service, target.name)
     earlier = contact.status
+    host = HostFacts.read(contact.host_answer)
     return Situation(
         service=target.service.service,
         endpoint=target.endpoint,
@@ -192,13 +204,13 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         starts_needed=starts,
         bytes_needed=sum(facts.size or 0 for facts in contact.observed.files.values()) * 4 + (1 << 22),
         hello=contact.hello,
-        host=HostFacts.read(contact.host_answer),
+        host=host,
         observed=contact.observed,
         status=target.status(earlier.cursor),
         status_earlier=earlier,
         pages=contact.pages,
         log=contact.status.log,
-        nvml=_or_none(lambda: _nvml(target, tools)),
+        nvml=_or_none(lambda: _nvml(target, host.gpu, tools)),
         help=_or_none(lambda: _help(contact)),
         unit_verify=_or_none(lambda: _unit_verify(contact)),
         state_path=target.state_path,
@@ -216,7 +228,9 @@ def _or_none(read: Any) -> Any:
         return None
 
 
-def _nvml(target: Target, tools: Tools) -> Nvml | None:
+def _nvml(target: Target, gpu: GpuDriver | None, tools: Tools) -> Nvml | None:
+    if gpu is not None and gpu.present is False:
+        return Nvml(none="no NVIDIA driver on this host")
     source = tools.nvml_source()
     return None if source is None else Nvml.read(target.ask("nvml", {"source": source}))
 

@@ -1,4 +1,4 @@
-"""Where a value really comes from, and the one edit that changes it there. Computed here, byte-exact; no host is asked."""
+"""Where a value really comes from, and the one byte-exact edit that changes it there; no host is asked."""
 
 from __future__ import annotations
 

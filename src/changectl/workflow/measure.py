@@ -52,7 +52,7 @@ def measure(attempt: Attempt, letter: str, load: LoadPlan, *, load_time: float |
         observed = target.inspect()
         tools.secrets.learn_observed(observed)
         version = target.engine.version(pages, after.log)
-        conditions = fingerprint(attempt.contact, observed, version, load, tools.secrets, None)
+        conditions = fingerprint(attempt.contact, observed, version, load, tools.secrets)
         events = _hard_events(before, after, letter)
         outcome.update(
             phase=letter, host=target.name, fresh_start=fresh_start, summary=measurement.to_json(),

@@ -1,4 +1,4 @@
-"""Waiting until the model has really loaded: with a deadline whose source is named, and an end as soon as it is hopeless."""
+"""Waiting until the model has really loaded: a deadline whose source is named, an end as soon as it is hopeless."""
 
 from __future__ import annotations
 

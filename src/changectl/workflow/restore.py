@@ -9,8 +9,8 @@ from typing import Any
 
 from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
-from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import VOLATILE
+from changectl.workflow.hold import Hold
 from changectl.workflow.ready import NotReady, Ready
 
 REVERTED = "reverted"
@@ -26,43 +26,43 @@ class Restored:
     detail: str
 
 
-def collect_evidence(attempt: Attempt, why: str) -> None:
-    """Keep logs, metrics page and host figures of the failed attempt; a gap in the evidence never stops the way back."""
+def collect_evidence(hold: Hold, why: str) -> None:
+    """Keep logs, metrics and host figures of the failed attempt; a gap in them never stops the way back."""
     try:
-        args = {"manager": attempt.target.manager_argument, "since": time.time() - 3600,
-                "cursor": attempt.log_cursor, "log_file": attempt.target.service.log_file}  # fmt: skip
-        found = attempt.target.ask("evidence", args)
-        pages = attempt.target.pages(answer=False)
+        args = {"manager": hold.target.manager_argument, "since": time.time() - 3600,
+                "cursor": hold.log_cursor, "log_file": hold.target.service.log_file}  # fmt: skip
+        found = hold.target.ask("evidence", args)
+        pages = hold.target.pages(answer=False)
         text = _text(why, found, {name: page.body for name, page in pages.items()})
-        clean = attempt.tools.secrets.redactor.text(text)
-        digest = attempt.tools.records.put_blob(clean.encode())
-        attempt.recorder.note("evidence.outcome", {"host": attempt.target.name, "ok": True, "blob": digest})
+        clean = hold.tools.secrets.redactor.text(text)
+        digest = hold.tools.records.put_blob(clean.encode())
+        hold.recorder.note("evidence.outcome", {"host": hold.target.name, "ok": True, "blob": digest})
     except ChangectlError as error:
-        attempt.recorder.note("evidence.outcome", {"host": attempt.target.name, "ok": False, "message": str(error)})
+        hold.recorder.note("evidence.outcome", {"host": hold.target.name, "ok": False, "message": str(error)})
 
 
-def bring_back(attempt: Attempt) -> Restored:
+def bring_back(hold: Hold) -> Restored:
     """Restore the saved configuration and prove it. Never raises for what can go wrong on the host."""
-    target = attempt.target
+    target = hold.target
     try:
-        attempt.restore()
+        hold.restore()
     except ChangectlError as error:
         return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
     try:
-        ready = attempt.wait()
+        ready = hold.wait()
     except ChangectlError as error:
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
     if isinstance(ready, NotReady):
-        return _prove(attempt, None, [f"it does not answer: {ready.text}"])
-    return _prove(attempt, ready, [])
+        return _prove(hold, None, [f"it does not answer: {ready.text}"])
+    return _prove(hold, ready, [])
 
 
-def _prove(attempt: Attempt, ready: Ready | None, missing: list[str]) -> Restored:
-    target = attempt.target
+def _prove(hold: Hold, ready: Ready | None, missing: list[str]) -> Restored:
+    target = hold.target
     proof: dict[str, Any] = {"host": target.name}
     try:
-        with attempt.recorder.acting("verify", {"host": target.name}) as outcome:
-            missing = missing + verify(attempt, proof, compare_process=ready is not None)
+        with hold.recorder.acting("verify", {"host": target.name}) as outcome:
+            missing = missing + verify(hold, proof, compare_process=ready is not None)
             outcome.update(proof, missing=missing, verified=not missing)
     except ChangectlError as error:
         missing = [*missing, f"the proof could not be taken: {error}"]
@@ -71,27 +71,27 @@ def _prove(attempt: Attempt, ready: Ready | None, missing: list[str]) -> Restore
     return Restored(REVERTED, f"{target.name}: the saved configuration is back and answers")
 
 
-def verify(attempt: Attempt, proof: dict[str, Any], *, compare_process: bool = True) -> list[str]:
+def verify(hold: Hold, proof: dict[str, Any], *, compare_process: bool = True) -> list[str]:
     """Compare the host with the snapshot; returns what is not as it was, in sentences.
 
     Raises:
         HostCallError, ContactLost: the host could not be asked.
     """
-    target = attempt.target
-    files: Mapping[str, Any] = target.ask("verify", attempt.host_run)["files"]
+    target = hold.target
+    files: Mapping[str, Any] = target.ask("verify", hold.host_run)["files"]
     wrong = [f"{path} differs in {', '.join(entry['differs'])}" for path, entry in files.items() if not entry["equal"]]
     proof["files"] = {path: entry["equal"] for path, entry in files.items()}
     if not files:
         wrong.append("the snapshot holds no file to compare")
     observed = target.inspect()
     if compare_process:
-        wrong += _running(attempt, observed, proof)
-    wrong += _model(attempt, proof)
+        wrong += _running(hold, observed, proof)
+    wrong += _model(hold, proof)
     return wrong
 
 
-def _running(attempt: Attempt, observed: Observed, proof: dict[str, Any]) -> list[str]:
-    old, new = attempt.contact.observed.process, observed.process
+def _running(hold: Hold, observed: Observed, proof: dict[str, Any]) -> list[str]:
+    old, new = hold.observed.process, observed.process
     if old is None or new is None:
         return ["no running process to compare"]
     wrong = []
@@ -106,11 +106,11 @@ def _running(attempt: Attempt, observed: Observed, proof: dict[str, Any]) -> lis
     return wrong
 
 
-def _model(attempt: Attempt, proof: dict[str, Any]) -> list[str]:
+def _model(hold: Hold, proof: dict[str, Any]) -> list[str]:
     """The same files, sizes, times and header digests as in the manifest that was taken before the change."""
-    before = attempt.contact.model
+    before = hold.model
     known = {file.path: [file.size, file.mtime_ns, file.sha256] for file in before.files}
-    now = attempt.target.model(deep=True, known=known)
+    now = hold.target.model(deep=True, known=known)
     wrong = [f"model file {problem.path}: {problem.problem}" for problem in now.problems]
     wrong += _moved_files(before, now)
     proof["model"] = not wrong

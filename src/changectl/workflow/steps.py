@@ -1,4 +1,4 @@
-"""One step on all instances of the service: prepared everywhere, then tried one after the other, then kept or undone."""
+"""One step on all instances: prepared everywhere, then tried one after the other, then kept or undone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StepRun:
 
 
 def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorder, tools: Tools) -> Ending:
-    """Carry out one step; whatever happens in it, it ends kept, or undone and proven, or says that a person is needed."""
+    """Carry out one step; whatever happens, it ends kept, or undone and proven, or says that a person is needed."""
     recorder.note("step.started", {"change": acceptance.step.change.describe()})
     run = StepRun(tools, recorder, acceptance)
     with ExitStack() as doors:
@@ -61,7 +61,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
         if all(contact.changes_nothing for contact in contacts):
             _checked(run, contacts)
             return Ending(Outcome.KEPT, "nothing_to_do", "the configuration already says so: nothing to do")
-        run.attempts = [Attempt(contact, run.recorder, run.tools) for contact in contacts]
+        run.attempts = [Attempt.of(contact, run.recorder, run.tools) for contact in contacts]
         for attempt in run.attempts:
             attempt.save()
         _checked(run, contacts)

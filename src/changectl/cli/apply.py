@@ -1,0 +1,41 @@
+"""`changectl apply`: carry out a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+
+
+@click.command(
+    epilog=example(
+        "changectl apply changeplans/0001-more-slots.yml",
+        "changectl apply -i inventory/lab.yml --json plan.yml > result.json",
+    )
+)
+@click.argument("plan", type=click.Path(path_type=Path))
+@host_options
+@output_options
+def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
+    """Apply a plan: change one thing per step, judge it, keep it or bring the saved configuration back.
+
+    Every step is saved and proven restorable first, measured before and after under the same conditions, and kept
+    only if the evidence says so. The first step that is not kept ends the run.
+
+    Exit code: 0 kept or nothing to do, 3 refused by a pre-check, 4 not kept for cause, 5 not kept for lack of evidence
+    (both restored and verified), 6 a person is needed, 130 interrupted (restored and verified).
+    """
+    from changectl.cli._orders import order_of
+    from changectl.cli._result import show_run
+    from changectl.cli.wiring import workplace
+    from changectl.reports.printer import Printer
+    from changectl.workflow.apply import apply
+
+    printer = Printer()
+    with workplace(hosts, printer) as work:
+        order = order_of(plan, work)
+        end = apply(order, work.tools)
+        show_run(work.store.journal.events(end.run), end.last, end.exit_code, printer, as_json=output.json)
+    return end.exit_code

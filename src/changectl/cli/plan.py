@@ -1,0 +1,62 @@
+"""`changectl plan`: look at the hosts and tell what apply would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+
+
+@click.command(epilog=example("changectl plan changeplans/0001-more-slots.yml"))
+@click.argument("plan", type=click.Path(path_type=Path))
+@host_options
+@output_options
+def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
+    """Contact the hosts and tell what `apply` would do; nothing is changed anywhere.
+
+    Shows the exact difference per file, the value in the file, in the running process and in the engine, the starts
+    and the time it takes, and every pre-check with its figure.
+
+    Exit code: 0 apply would proceed, 2 the plan is not usable, 3 apply would refuse.
+    """
+    import json
+
+    from changectl.cli._orders import order_of
+    from changectl.cli._present import print_blocks
+    from changectl.cli.wiring import workplace
+    from changectl.reports import preview as report
+    from changectl.reports.printer import Printer
+    from changectl.workflow.preview import preview, would_proceed
+
+    printer = Printer()
+    with workplace(hosts, printer) as work:
+        order = order_of(plan, work)
+        steps = preview(order, work.tools)
+        clean = work.tools.secrets.clean
+    code = 0 if would_proceed(steps) else 3
+    if output.json:
+        documents = [
+            {"change": step.change, "refusal": step.refusal, "starts": step.starts,
+             "measuring_seconds": step.measuring_seconds, "load_seconds": step.load_seconds,
+             "instances": [report.instance_json(one.instance, one.path, one.diff, one.three, one.checks,
+                                                one.nothing_to_do) for one in step.instances]}
+            for step in steps
+        ]  # fmt: skip
+        printer.line(json.dumps(clean({"steps": documents, "exit_code": code}), indent=2))
+        return code
+    for number, step in enumerate(steps, 1):
+        head = report.step_blocks(
+            number, step.change, step.refusal, step.starts, step.measuring_seconds, step.load_seconds
+        )
+        body = [
+            block
+            for one in step.instances
+            for block in report.instance_blocks(
+                one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do
+            )
+        ]
+        print_blocks([*head, *body], printer)
+    printer.line("apply would proceed" if code == 0 else "apply would refuse", style="green" if code == 0 else "red")
+    return code

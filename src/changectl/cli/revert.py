@@ -1,0 +1,40 @@
+"""`changectl revert`: take a kept change back."""
+
+from __future__ import annotations
+
+import click
+
+from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+
+
+@click.command(epilog=example('changectl revert 20261130-081502-chat-k3f7 --reason "OPS-77 users complain"'))
+@click.argument("run", metavar="RUN")
+@click.option("--reason", default="", help="Why, for whoever reads the history.")
+@host_options
+@output_options
+def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) -> int:
+    """Take back all kept steps of a run, last first, and prove that the saved configuration runs again.
+
+    Refused when a later change stands on it, or when somebody edited the file since. Doing it twice changes nothing.
+    The beginning of RUN is enough. Exit code: 0 back, 3 refused, 6 a person is needed.
+    """
+    from changectl.adapters.files import load_service
+    from changectl.cli._result import show_run
+    from changectl.cli.wiring import workplace
+    from changectl.core import history
+    from changectl.core.placing import check_names, place
+    from changectl.reports.printer import Printer
+    from changectl.workflow.revert import exit_code, later_run, revert, what_to_revert
+
+    printer = Printer()
+    with workplace(hosts, printer) as work:
+        journal = work.store.journal
+        name = history.resolve_run(run, journal.runs())
+        order = what_to_revert(name, journal.events(name), reason or f"revert of {name}")
+        service = load_service(order.service, work.project).service
+        check_names(service, work.inventory.known())
+        placed = place(service, work.inventory.hosts)
+        later = later_run(order, journal.select(kinds=("run.opened", "run.closed", "step.closed")))
+        new, ending = revert(order, placed, later, work.tools)
+        show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)
+    return exit_code(ending)

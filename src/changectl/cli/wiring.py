@@ -1,0 +1,105 @@
+"""The only place where ports meet implementations."""
+
+from __future__ import annotations
+
+import base64
+import getpass
+import importlib.util
+import os
+import secrets
+import socket
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import changectl
+from changectl.adapters.checks import TestinfraChecks
+from changectl.adapters.clock import SystemClock
+from changectl.adapters.doors import HostDoors
+from changectl.adapters.inventory import AnsibleInventory
+from changectl.adapters.loadgen import build_zip
+from changectl.adapters.playbooks import RunnerPlaybooks
+from changectl.adapters.project_files import find_project
+from changectl.adapters.shipped import playbooks_folder
+from changectl.cli._options import HostOptions
+from changectl.cli._progress import ProgressReporter, ask_person
+from changectl.core.project import Project
+from changectl.reports.printer import Printer
+from changectl.store import open_store
+from changectl.store.memory import RunMemory
+from changectl.store.store import Store
+from changectl.workflow.interrupts import Interrupts
+from changectl.workflow.secrets import Secrets
+from changectl.workflow.tools import Tools
+
+_RUN_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that is misread aloud
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A project with its ports put together."""
+
+    project: Project
+    inventory: AnsibleInventory
+    store: Store
+    tools: Tools
+
+
+@contextmanager
+def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
+    """Find the project in the working directory and put everything together."""
+    project = find_project(Path.cwd(), hosts.inventory)
+    source, playbooks = Path(project.inventory), playbooks_folder()
+    password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None
+    inventory = AnsibleInventory(source, playbooks, hosts.limit, hosts.vault_ids)
+    with open_store(Path(project.database), Path(project.key_file)) as store:
+        known = Secrets(store.redaction_salt(), store.guard)
+        if password:
+            known.learn([password])
+        reporter = ProgressReporter(printer, known)
+        tools = Tools(
+            inventory=inventory,
+            doors=HostDoors(playbooks, password),
+            playbooks=RunnerPlaybooks(source, playbooks, hosts.vault_ids, password),
+            journal=store.journal,
+            records=store.records,
+            memory=RunMemory(store.journal, store.records),
+            checks=TestinfraChecks(source, playbooks, Path(project.root)),
+            reporter=reporter,
+            clock=SystemClock(),
+            interrupts=Interrupts(),
+            secrets=known,
+            generator=build_zip,
+            nvml_source=nvml_bindings,
+            ask=ask_person,
+            new_run=new_run,
+            actor=actor(),
+            version=changectl.__version__,
+        )
+        try:
+            yield Workplace(project, inventory, store, tools)
+        finally:
+            reporter.close()
+
+
+def new_run(service: str) -> str:
+    """A run id that reads well, sorts by time, and that no other controller makes."""
+    moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{moment}-{service}-{''.join(secrets.choice(_RUN_LETTERS) for _ in range(4))}"
+
+
+def actor() -> str:
+    """Who runs this, and from where; behind sudo the person, not root."""
+    user = os.environ.get("SUDO_USER") or getpass.getuser()
+    return f"{user}@{socket.gethostname()}"
+
+
+def nvml_bindings() -> str | None:
+    """The source of the NVML bindings, packed for the host call `nvml`; None: they are not installed."""
+    spec = importlib.util.find_spec("pynvml")
+    if spec is None or spec.origin is None:
+        return None
+    return base64.b64encode(zlib.compress(Path(spec.origin).read_bytes())).decode()

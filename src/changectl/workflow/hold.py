@@ -1,0 +1,148 @@
+"""A run's hold on one instance: start it anew, bring the saved state back, wait until it answers; all journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from changectl.core.observed import Model, Observed
+from changectl.workflow.ready import NotReady, Ready, deadline_for, wait_ready
+from changectl.workflow.recorder import Recorder
+from changectl.workflow.target import Target
+from changectl.workflow.tools import Tools
+
+STOP_GRACE = 90.0  # seconds, where the manager does not say how long a stop may take
+PLAY_SPARE = 120.0  # seconds beyond the stop's grace that a play may take
+LOG_RECORDED = 40  # lines of the log that a failed start leaves in the journal
+
+
+@dataclass
+class Hold:
+    """What is needed to act on an instance and to bring it back.
+
+    Attributes:
+        target: the instance.
+        recorder: the journal of the run that acts.
+        tools: the ports.
+        host_run_name: the run folder on the host that holds the snapshot.
+        generation: the right to act there; grows when somebody takes a run over.
+        observed: files and process as they were saved.
+        model: the model's manifest as it was saved.
+        edit_path: the file that the change writes.
+        touched: whether anything that the service sees may have been changed.
+        outage: seconds in which this instance was stopped or loading.
+        log_cursor: the log's end before the last start.
+    """
+
+    target: Target
+    recorder: Recorder
+    tools: Tools
+    host_run_name: str
+    generation: int
+    observed: Observed
+    model: Model
+    edit_path: str
+    touched: bool = False
+    outage: float = 0.0
+    log_cursor: str | None = None
+    _stopped_at: float = 0.0
+
+    @property
+    def host_run(self) -> dict[str, Any]:
+        """Which run and generation a host call belongs to."""
+        return self.target.with_state({"run": self.host_run_name, "generation": self.generation})
+
+    @property
+    def stop_timeout(self) -> float:
+        """How long a stop may take on this host."""
+        grace = self.target.manager.stop_grace(self.observed.manager.show)
+        return STOP_GRACE if grace is None or grace == float("inf") else grace
+
+    @property
+    def daemon_reload(self) -> bool:
+        """Whether the manager has to re-read its files after the edit."""
+        return self.target.manager.needs_daemon_reload_after(self.edit_path)
+
+    def restart(self) -> None:
+        """A fresh start on the configuration as it is, for a baseline that is comparable with the trial."""
+        self.about_to_start()
+        with self.tools.interrupts.shielded(), self.recorder.acting("restart", {"host": self.target.name}) as outcome:
+            result = self.play("service", {}, action="restart")
+            outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
+
+    def restore(self) -> None:
+        """Bring the saved files back and start the service on them, by playbook."""
+        self.about_to_start()
+        with self.recorder.acting("restore", {"host": self.target.name, "play": "restore"}) as outcome:
+            result = self.play("restore", {})
+            outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
+
+    def about_to_start(self) -> None:
+        """Remember where the log ends and since when the instance is out."""
+        self.log_cursor = self.target.status().cursor
+        self._stopped_at = self.tools.clock.monotonic()
+        self.touched = True
+
+    def play(
+        self, play: str, variables: Mapping[str, Any], *, action: str | None = None, drop: list[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Run one of our plays on this instance's host; returns the host program's answers."""
+        run = self.host_run
+        service = {
+            "daemon_reload": self.daemon_reload,
+            "reset_failed": True,
+            "stop_timeout": self.stop_timeout,
+            "environment_from_snapshot": True,
+            "environment_drop": drop or [],
+            **({"action": action} if action else {}),
+        }
+        common = {
+            "changectl_run": run["run"],
+            "changectl_generation": run["generation"],
+            "changectl_manager": self.target.manager_argument,
+            "changectl_service": service,
+            **({"changectl_state_dir": run["state_dir"]} if "state_dir" in run else {}),
+        }
+        timeout = self.stop_timeout + PLAY_SPARE
+        result = self.tools.playbooks.run(play, self.target.address, {**common, **variables}, timeout=timeout)
+        return list(result.answers)
+
+    def wait(self) -> Ready | NotReady:
+        """Wait until the service that was just started answers; the outcome is recorded either way."""
+        last = self.tools.memory.load_seconds(self.target.service.service)
+        deadline = deadline_for(self.target, last)
+        known = {"host": self.target.name, "deadline": deadline.seconds, "deadline_source": deadline.source}
+        result = wait_ready(
+            self.target,
+            deadline,
+            self.log_cursor,
+            self.tools.clock,
+            self.tools.reporter,
+            self.tools.interrupts.check,
+            last,
+        )
+        self.outage += self.tools.clock.monotonic() - self._stopped_at
+        self.recorder.note("ready.outcome", {**known, **self._told(result)})
+        return result
+
+    def _told(self, result: Ready | NotReady) -> dict[str, Any]:
+        if isinstance(result, Ready):
+            return {"ok": True, "seconds": round(result.seconds, 3), "detail": result.detail}
+        redact = self.tools.secrets.redactor.text
+        told = {
+            "ok": False,
+            "seconds": round(result.seconds, 3),
+            "reason": result.reason,
+            "message": redact(result.text),
+            "log": redact("\n".join(result.log[-LOG_RECORDED:])),
+        }
+        if result.cause is not None:
+            told |= {"cause": result.cause.cause, "line": redact(result.cause.line), "hint": result.cause.hint}
+        return told
+
+
+def short(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a host's answer belongs into the journal."""
+    plain = (str, int, float, bool)
+    return {key: value for key, value in answer.items() if isinstance(value, plain) or key == "files"}

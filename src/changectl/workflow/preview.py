@@ -1,0 +1,90 @@
+"""`changectl plan`: everything that apply would do until the first write, told; nothing is changed anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from changectl import engines
+from changectl.core.errors import ChangectlError
+from changectl.core.placing import Placed
+from changectl.core.precheck import CheckResult, ThreeValues, refuses
+from changectl.workflow.apply import Order
+from changectl.workflow.conditions import load_plan
+from changectl.workflow.contact import assert_from, check, make_contact, open_target
+from changectl.workflow.tools import Tools
+
+
+@dataclass(frozen=True)
+class InstancePreview:
+    """What would happen to one instance."""
+
+    instance: str
+    path: str
+    diff: str  # redacted
+    three: ThreeValues
+    checks: tuple[CheckResult, ...]
+    nothing_to_do: bool
+
+    @property
+    def refused(self) -> bool:
+        """Whether a required pre-check forbids the change."""
+        return bool(refuses(self.checks))
+
+
+@dataclass(frozen=True)
+class StepPreview:
+    """What one step would do."""
+
+    change: str
+    instances: tuple[InstancePreview, ...]
+    starts: int  # of each instance
+    measuring_seconds: float | None  # both phases on all instances; None: its length is a number of requests
+    load_seconds: float | None  # the last good start; None: never measured
+    refusal: str = ""  # why it cannot even be computed
+
+
+def preview(order: Order, tools: Tools) -> list[StepPreview]:
+    """Look at the hosts and compute. A step that builds on an earlier one is shown against the present state."""
+    with tools.interrupts.listening():
+        return [_step(order, number, tools) for number in range(len(order.plan.steps))]
+
+
+def _step(order: Order, number: int, tools: Tools) -> StepPreview:
+    step = order.plan.steps[number]
+    fresh = len(order.placed) > 1
+    load_seconds = tools.memory.load_seconds(order.plan.service)
+    try:
+        protocol = engines.load(order.service.engine.spec).protocols[0]
+        load = load_plan(order.plan, order.service, protocol, order.workload)
+        with ExitStack() as doors:
+            instances = tuple(_instance(order, number, one, tools, doors) for one in order.placed)
+    except ChangectlError as error:
+        text = tools.secrets.redactor.text(str(error))
+        return StepPreview(step.change.describe(), (), 0, None, load_seconds, refusal=text)
+    seconds = load.expected_seconds
+    measuring = None if seconds is None else 2 * seconds * len(order.placed)
+    return StepPreview(step.change.describe(), instances, 2 if fresh else 1, measuring, load_seconds)
+
+
+def _instance(order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack) -> InstancePreview:
+    target = open_target(placed, tools)
+    doors.callback(target.door.close)
+    contact = make_contact(target, order.plan.steps[number], tools)
+    assert_from(contact)
+    checks = check(contact, tools, starts=3 if len(order.placed) > 1 else 2, capture=None, preview=True)
+    edit = contact.edit
+    return InstancePreview(
+        instance=target.name,
+        path=edit.path,
+        diff=tools.secrets.redactor.diff(edit.before, edit.after, edit.path),
+        three=contact.three,
+        checks=tuple(checks),
+        nothing_to_do=contact.changes_nothing,
+    )
+
+
+def would_proceed(previews: Sequence[StepPreview]) -> bool:
+    """Whether apply would get past its pre-checks, as far as that can be seen without changing anything."""
+    return all(not one.refusal and not any(each.refused for each in one.instances) for one in previews)

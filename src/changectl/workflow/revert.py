@@ -1,0 +1,193 @@
+"""`changectl revert RUN`: take back all kept steps, last first, each proven; a second time changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from changectl.core.errors import ChangectlError, Refused
+from changectl.core.lifecycle import Ending, Outcome
+from changectl.core.observed import Model, Observed
+from changectl.core.placing import Placed
+from changectl.core.ports import Event
+from changectl.workflow.attempt import FIRST_GENERATION, host_run_name
+from changectl.workflow.contact import open_target
+from changectl.workflow.hold import Hold
+from changectl.workflow.recorder import Recorder
+from changectl.workflow.restore import REVERTED, bring_back
+from changectl.workflow.target import Target
+from changectl.workflow.tools import Tools
+
+
+@dataclass(frozen=True)
+class KeptEdit:
+    """One file on one instance that a kept step changed."""
+
+    step: int
+    instance: str
+    path: str
+    before: str  # digests
+    after: str
+    copy: str  # the controller's copy of the snapshot
+
+
+@dataclass(frozen=True)
+class Revert:
+    """What is to be taken back, read from the record of the run."""
+
+    run: str
+    service: str
+    reason: str
+    edits: tuple[KeptEdit, ...]  # last step first
+
+
+def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
+    """Read a run's record.
+
+    Raises:
+        Refused: the run is not finished, or nothing of it was kept.
+    """
+    opened = next((event for event in events if event.kind == "run.opened"), None)
+    if opened is None or not any(event.kind == "run.closed" for event in events):
+        raise Refused(f"run {run} is not finished: nothing can be reverted yet", reason="run_open")
+    kept = [event.step for event in events if event.kind == "step.closed" and _in_force(event.body)]
+    edits = [edit for step in sorted(kept, reverse=True) for edit in _edits(step, events)]
+    if not edits:
+        raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
+    return Revert(run, str(opened.body["service"]), reason, tuple(edits))
+
+
+def _in_force(body: Mapping[str, Any]) -> bool:
+    return Outcome(body["outcome"]).in_force and body.get("reason") != "nothing_to_do"
+
+
+def _edits(step: int, events: Sequence[Event]) -> list[KeptEdit]:
+    captures = {event.body["host"]: event.body for event in events
+                if event.step == step and event.kind == "capture.outcome" and event.body.get("ok")}  # fmt: skip
+    return [
+        KeptEdit(step, event.body["host"], event.body["path"], event.body["before_sha"], event.body["after_sha"],
+                 captures[event.body["host"]]["copy"])
+        for event in events
+        if event.step == step and event.kind == "edit" and event.body["host"] in captures
+    ]  # fmt: skip
+
+
+def later_run(order: Revert, events: Sequence[Event]) -> str | None:
+    """The last run that changed the service after this one, was kept and not reverted; None: there is none."""
+    opened = [event for event in events if event.kind == "run.opened"]
+    reverted = {str(event.body.get("reverts")) for event in opened}
+    kept = {event.run for event in events if event.kind == "step.closed" and _in_force(event.body)}
+    at = next((event.sequence for event in opened if event.run == order.run), 0)
+    later = [
+        event.run
+        for event in opened
+        if event.sequence > at and event.body.get("service") == order.service and event.run in kept - reverted
+    ]
+    return later[-1] if later else None
+
+
+def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: Tools) -> tuple[str, Ending]:
+    """Take a run back under the service's lock; returns the new run's id and how it ended.
+
+    Args:
+        order: what to take back.
+        placed: the service's instances.
+        later: the run that changed the service after this one and was kept, if any.
+        tools: the ports.
+    """
+    run = tools.new_run(order.service)
+    recorder = Recorder(tools.journal, tools.secrets, run, 0)
+    with tools.interrupts.listening(), tools.records.lock(order.service, run, tools.actor):
+        hosts = sorted({one.host.name for one in placed})
+        recorder.note("run.opened", {
+            "reverts": order.run, "service": order.service, "plan": order.service, "plan_digest": None,
+            "reason": order.reason, "ticket": None, "actor": tools.actor, "hosts": hosts,
+            "tool_version": tools.version, "steps": [], "plan_text": "",
+        })  # fmt: skip
+        ending = _carried_out(order, placed, later, tools, recorder)
+        recorder.note("revert.outcome", {"reverts": order.run, "outcome": ending.outcome.value,
+                                         "reason": ending.reason, "text": ending.text})  # fmt: skip
+        recorder.note("run.closed", {"exit_code": exit_code(ending), "outcome": ending.outcome.value,
+                                     "reason": ending.reason})  # fmt: skip
+    return run, ending
+
+
+def exit_code(ending: Ending) -> int:
+    """`revert` ends with 0 (back, or nothing to do), 3 (refused) or 6 (a person is needed)."""
+    return 0 if ending.outcome is Outcome.REVERTED else ending.exit_code
+
+
+def _carried_out(
+    order: Revert, placed: Sequence[Placed], later: str | None, tools: Tools, recorder: Recorder
+) -> Ending:
+    try:
+        with ExitStack() as doors:
+            holds = _holds(order, placed, tools, recorder, doors)
+            waiting = [(hold, edit) for hold, edit in holds if _state(hold, edit, later) == "changed"]
+            if not waiting:
+                return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
+            with tools.interrupts.ignored():
+                return _bring_all_back(waiting)
+    except ChangectlError as error:
+        return Ending(Outcome.REFUSED, error.reason, str(error))
+
+
+def _holds(
+    order: Revert, placed: Sequence[Placed], tools: Tools, recorder: Recorder, doors: ExitStack
+) -> list[tuple[Hold, KeptEdit]]:
+    targets: dict[str, Target] = {}
+    for one in placed:
+        if any(edit.instance == one.name for edit in order.edits):
+            targets[one.name] = open_target(one, tools)
+            doors.callback(targets[one.name].door.close)
+    missing = sorted({edit.instance for edit in order.edits} - set(targets))
+    if missing:
+        raise Refused(f"the service has no instance {', '.join(missing)} any more", reason="instance_gone")
+    return [(_hold(order.run, edit, targets[edit.instance], tools, recorder), edit) for edit in order.edits]
+
+
+def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Recorder) -> Hold:
+    saved = json.loads(tools.records.get_snapshot(edit.copy))
+    observed = Observed.read(saved["observed"])
+    tools.secrets.learn_observed(observed)
+    return Hold(
+        target=target,
+        recorder=recorder,
+        tools=tools,
+        host_run_name=host_run_name(run, edit.step),
+        generation=FIRST_GENERATION + 1,
+        observed=observed,
+        model=Model.read(saved["model"]),
+        edit_path=edit.path,
+    )
+
+
+def _state(hold: Hold, edit: KeptEdit, later: str | None) -> str:
+    """changed: as the run left it; saved: as it was before.
+
+    Raises:
+        Refused: something else stands there: a later change stands on this one, or somebody edited the file.
+    """
+    facts = hold.target.inspect().files.get(edit.path)
+    present = facts.sha256 if facts is not None and facts.exists else None
+    if present == edit.before:
+        return "saved"
+    if present == edit.after:
+        return "changed"
+    who = f"run {later} changed it since: revert that one first" if later else "somebody edited it since"
+    raise Refused(f"{edit.instance}: {edit.path} is not as this run left it; {who}", reason="changed_since")
+
+
+def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
+    ends = []
+    for hold, _ in waiting:
+        end = bring_back(hold)
+        ends.append(end)
+        if end.outcome != REVERTED:
+            break
+    worst = ends[-1].outcome
+    text = "\n".join(end.detail for end in ends)
+    return Ending(Outcome(worst), "reverted" if worst == REVERTED else "needs_person", text)
