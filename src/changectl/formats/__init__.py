@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from changectl.core.errors import EditRefused, InputError
 from changectl.core.settings import Carrier, Key, Reading, Value
 from changectl.formats._quoting import check_value
-from changectl.formats._text import EMPTY_MAP, Settings, ValueElsewhere, refuse
+from changectl.formats._text import EMPTY_MAP, Settings, ValueElsewhere, is_unicode, refuse
 from changectl.formats._unit import (
     Assignment,
     EnvironmentFile,
@@ -75,7 +75,7 @@ def read(data: bytes, carrier: Carrier, key: Key) -> Reading:
         EditRefused: the file cannot be understood, or the answer is ambiguous; with line and reason.
         ValueElsewhere: the value stands in a variable, which is named.
     """
-    return load(carrier.format).read(data, carrier, key)
+    return _read(load(carrier.format), data, carrier, key)
 
 
 def settings(data: bytes, carrier: Carrier) -> Settings:
@@ -103,7 +103,7 @@ def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
         ValueElsewhere: the value stands in a variable, which is named.
     """
     member = load(carrier.format)
-    present = member.read(data, carrier, key)
+    present = _read(member, data, carrier, key)
     if _already(present, key, to):
         return data
     if to is not None:
@@ -118,6 +118,14 @@ def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
     return edited
 
 
+def _read(member: Format, data: bytes, carrier: Carrier, key: Key) -> Reading:
+    reading = member.read(data, carrier, key)
+    for occurrence in reading.occurrences:
+        if not is_unicode(occurrence.value):
+            refuse(f"the value of {key.names[0]} is not UTF-8", occurrence.line)
+    return reading
+
+
 def _already(present: Reading, key: Key, to: Value) -> bool:
     # A switch without a negation is off when it is absent; there is no other way to write that.
     off = to == "false" and key.type == "bool" and key.negation is None and present.value is None
@@ -127,7 +135,7 @@ def _already(present: Reading, key: Key, to: Value) -> bool:
 def _check(member: Format, data: bytes, edited: bytes, carrier: Carrier, key: Key, to: Value) -> None:
     """Parse the result strictly: the wanted value stands there, and exactly one value differs."""
     try:
-        now = member.read(edited, carrier, key)
+        now = _read(member, edited, carrier, key)
         before = member.settings(data, carrier, key, whole=True)
         after = member.settings(edited, carrier, key, whole=True)
     except EditRefused as error:

@@ -80,6 +80,9 @@ def find_options(words: Sequence[OptionWord], key: Key) -> list[Found]:
         else:
             _refuse_lookalikes(words[index], key)
         index += 1
+    for behind in range(end, len(words)):
+        if _match(words, behind, len(words), key):
+            refuse(f"{values[behind]} stands behind a lone --, so it is not certain who reads it", words[behind].line)
     if not found:
         _refuse_hidden(words, program.wrapper, key)
     return found
@@ -171,10 +174,13 @@ def _refuse_references(word: OptionWord, offset: int, key: Key) -> None:
 def _refuse_lookalikes(word: OptionWord, key: Key) -> None:
     """Refuse words that an engine may take for the key although they are not written as the key."""
     name = word.value.partition("=")[0]
-    head = word.value.split(None, 1)[0] if word.value.split() else ""
+    parts = word.value.split()
     for known in names_of(key):
-        if head != word.value and same_name(head, known, key.underscores):
-            refuse(f"{word.value!r} is one word with a space: the engine gets no {known} from it; split it", word.line)
+        if len(parts) > 1 and any(same_name(part.partition("=")[0], known, key.underscores) for part in parts):
+            refuse(
+                f"{word.value!r} is one word with a space: it is not certain who reads {known}",
+                word.line,
+            )
         if not known.startswith("--") and re.fullmatch(re.escape(known) + r"-?\d+\S*", name):
             refuse(f"{word.value!r} may be {known} with its value attached; write it as two words", word.line)
         if known.startswith("--") and name.startswith("--"):

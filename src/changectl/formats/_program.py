@@ -7,19 +7,28 @@ from dataclasses import dataclass
 
 # Launchers that run the rest of the line: options that take the next word, and positional words before the program.
 _LAUNCHERS: dict[str, tuple[frozenset[str], int]] = {
+    "catatonit": (frozenset(), 0),
     "chrt": (frozenset({"-T", "-P", "-D"}), 1),
+    "dumb-init": (frozenset({"-r", "--rewrite"}), 0),
     "env": (frozenset({"-u", "--unset", "-C", "--chdir"}), 0),
     "exec": (frozenset({"-a"}), 0),
+    "gosu": (frozenset(), 1),
     "ionice": (frozenset({"-c", "-n", "--class", "--classdata"}), 0),
+    "mpirun": (frozenset({"-n", "-np", "--np", "-c", "-N", "-x", "-H", "--host", "--hostfile"}), 0),
     "nice": (frozenset({"-n", "--adjustment"}), 0),
     "nohup": (frozenset(), 0),
     "numactl": (
         frozenset({"-i", "-m", "-N", "-C", "-p", "-P", "--interleave", "--membind", "--cpunodebind", "--physcpubind"}),
         0,
     ),
+    "runuser": (frozenset({"-u", "--user", "-g", "--group"}), 0),
+    "setpriv": (frozenset({"--reuid", "--regid", "--groups", "--inh-caps", "--bounding-set", "--ambient-caps"}), 0),
     "setsid": (frozenset(), 0),
     "stdbuf": (frozenset({"-i", "-o", "-e"}), 0),
+    "su-exec": (frozenset(), 1),
+    "sudo": (frozenset({"-u", "--user", "-g", "--group", "-C", "-h", "-p"}), 0),
     "taskset": (frozenset(), 1),
+    "tini": (frozenset({"-e", "-p"}), 0),
     "timeout": (frozenset({"-s", "--signal", "-k", "--kill-after"}), 1),
 }
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"})
@@ -62,6 +71,8 @@ class Program:
 def find_program(words: Sequence[str]) -> Program:
     """Where the engine's own words begin; a list that starts with an option is all the engine's."""
     index = 0
+    if words and not words[0].startswith("-") and len(words[0].split()) > 1:
+        return Program(len(words), "the first word is a whole command text, which a shell or the engine splits itself")
     while index < len(words) and not words[index].startswith("-"):
         name = words[index].rsplit("/", 1)[-1]
         if name in _LAUNCHERS:
@@ -74,6 +85,8 @@ def find_program(words: Sequence[str]) -> Program:
             return _python(words, index)
         elif name.endswith((".sh", ".bash")):
             return Program(index + 1, f"{words[index]} is a wrapper script, which may set the flag itself")
+        elif words[index + 1 : index + 2] == ["--"]:
+            return Program(index + 1, f"what follows -- may be another program that {words[index]} starts")
         else:
             return Program(index + 1)
     return Program(0) if index == 0 else Program(index, f"no program follows {words[0]}")
@@ -111,8 +124,9 @@ def _container(words: Sequence[str], index: int, name: str) -> Program:
     image = words.index("run", index + 1) + 1
     while image < len(words) and words[image].startswith("-"):
         switches = words[image] in _CONTAINER_SWITCHES or "=" in words[image]
-        bundle = not words[image].startswith("--") and set(words[image][1:]) <= set("ditqP")
-        image += 1 if switches or bundle else 2
+        # `-it` is two switches, `-p8000:8000` an option with its value attached.
+        attached = not words[image].startswith("--") and len(words[image]) > 2
+        image += 1 if switches or attached else 2
     return Program(min(image + 1, len(words)), f"{name} runs an image whose entry point may set the flag itself")
 
 

@@ -106,8 +106,12 @@ def _logical_lines(text: str) -> list[_Logical]:
         if current is None:
             current = _Logical(start, number)
         continued = _continues(line)
-        current.parts.append(line[:-1] + " " if continued else line)
-        current.end, current.after = start + len(line), min(position, len(text))
+        content = line[:-1] if continued else line
+        current.parts.append(content + " " if continued else content)
+        current.after = min(position, len(text))
+        if content.strip():
+            # A last continuation onto a blank line is common and belongs to nothing.
+            current.end = start + len(content.rstrip())
         if not continued:
             lines.append(current)
             current = None
@@ -126,7 +130,7 @@ def _assignment(text: str, logical: _Logical, section: str, key: str, value: str
     # Blanks and continuations around the value are not part of it.
     lead = re.match(r"(?:[ \t\r]|\\\r?\n(?:[ \t]*[#;][^\n]*\n)*)*", region)
     value_start = equals + 1 + (lead.end() if lead else 0)
-    value_end = value_start + len(text[value_start : logical.end].rstrip()) if value else value_start
+    value_end = logical.end if value else value_start
     return Assignment(section, key, value, logical.line, logical.start, value_start, value_end, logical.after)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from changectl.core.settings import Carrier, Key, Reading, Value
 from changectl.formats._commandline import CommandLine, nested_line
 from changectl.formats._flow import flow_insert, flow_remove
@@ -11,6 +13,7 @@ from changectl.formats._options import list_options, read_options
 from changectl.formats._pieces import COMPOSE, SPLIT
 from changectl.formats._text import (
     Settings,
+    ValueElsewhere,
     append_line,
     cut_lines,
     decode,
@@ -21,7 +24,17 @@ from changectl.formats._text import (
     refuse,
     splice,
 )
-from changectl.formats._tree import Entry, Node, descend, find_entry, flatten, list_words, read_entry, refuse_borrowed
+from changectl.formats._tree import (
+    Entry,
+    ListWord,
+    Node,
+    descend,
+    find_entry,
+    flatten,
+    list_words,
+    read_entry,
+    refuse_borrowed,
+)
 from changectl.formats._yamlscalar import new_scalar, new_value
 from changectl.formats._yamlscan import scan
 
@@ -32,7 +45,18 @@ def read(data: bytes, carrier: Carrier, key: Key) -> Reading:
     if carrier.then:
         return read_options(_line(text, carrier).words, key)
     node = _map(text, carrier)
-    return read_entry(find_entry(node, key), key) if node else Reading()
+    entry = find_entry(node, key) if node else None
+    reading = read_entry(entry, key)
+    if entry is None or not _is_compose(carrier):
+        return reading
+    word = ListWord(entry.node, compose=True)
+    for reference in word.references_from(0):
+        raise ValueElsewhere(
+            f"line {entry.line}: the value of {entry.key} comes from the variable {reference[1:]}; change it where "
+            "docker compose takes it from",
+            reference[1:],
+        )
+    return Reading(tuple(replace(one, value=word.value) for one in reading.occurrences))
 
 
 def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
@@ -42,6 +66,7 @@ def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
         return encode(edit_option(_line(text, carrier), key, to))
     node = _map(text, carrier)
     entry = find_entry(node, key) if node else None
+    to = to.replace("$", "$$") if to and _is_compose(carrier) else to
     if entry is None:
         return encode(_insert(text, node, key, str(to)))
     refuse_borrowed(entry.node, entry.key)
@@ -63,6 +88,11 @@ def settings(data: bytes, carrier: Carrier, key: Key | None = None, *, whole: bo
     return {**flatten(root, skip=place.node), **found} if whole else found
 
 
+def _is_compose(carrier: Carrier) -> bool:
+    """Whether docker compose puts variables into the values there."""
+    return (carrier.at or "").startswith("services.")
+
+
 def _map(text: str, carrier: Carrier) -> Node | None:
     """The map the key lives in; None: the file has no content, and the map is the top."""
     root = scan(text)
@@ -77,7 +107,7 @@ def _line(text: str, carrier: Carrier) -> CommandLine | YamlList:
     root = scan(text)
     if carrier.then != "flags" or not carrier.at or root is None:
         refuse("only `then: flags` with an address `at` is known inside YAML")
-    compose = carrier.at.startswith("services.")
+    compose = _is_compose(carrier)
     node = descend(root, carrier.at).node
     refuse_borrowed(node, carrier.at)
     if node.kind == "list":
