@@ -108,7 +108,7 @@ def start(settings: Dict[str, Any], run: Run, saved: Optional[Dict[str, Any]]) -
     launched = procfs.stat(answer["pid"])
     identity = [answer["pid"], launched.start_ticks if launched else 0]
     save_json(run.path("service", "launched.json"), {"identity": identity, "log_file": log})
-    return {"started_pid": _settle(settings, identity), "launched_pid": answer["pid"], "log_file": log}
+    return {"started_pid": _settle(settings, identity, run), "launched_pid": answer["pid"], "log_file": log}
 
 
 def _user(settings: Dict[str, Any]) -> Optional[List[Any]]:
@@ -144,10 +144,10 @@ def _launch(launch: Dict[str, Any], run: Run) -> Dict[str, Any]:
     return dict(answer)
 
 
-def _settle(settings: Dict[str, Any], identity: List[int]) -> Optional[int]:
+def _settle(settings: Dict[str, Any], identity: List[int], run: Run) -> Optional[int]:
     """Wait until the process can be found or the start command gave up; None: not yet to be found."""
-    deadline = time.monotonic() + _SETTLE
-    while time.monotonic() < deadline:
+    begun = time.monotonic()
+    while time.monotonic() < begun + _SETTLE:
         pid = find(settings)
         if pid is not None:
             return pid
@@ -156,6 +156,8 @@ def _settle(settings: Dict[str, Any], identity: List[int]) -> Optional[int]:
             time.sleep(0.3)
             if procfs.alive((identity[0], identity[1])):
                 return find(settings)
+        if time.monotonic() > begun + 1.0 and not traces(run):
+            return None
         time.sleep(0.05)
     return None
 

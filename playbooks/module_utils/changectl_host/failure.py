@@ -16,7 +16,7 @@ _WORDS = {
 }
 
 
-class Failure(Exception):  # noqa: N818  it is an answer, not an error of the program
+class Failure(Exception):
     """A refusal or failure with a stable word for machines and a sentence for people.
 
     Args:

@@ -18,7 +18,7 @@ _BLOCKS: Dict[int, Tuple[int, int]] = {
 _MOST = 1 << 24  # more entries than any real file has: a damaged count
 
 
-class Damaged(Exception):  # noqa: N818  a finding about a file
+class Damaged(Exception):
     """The file is not a whole GGUF file; the text says why."""
 
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 import types
 import zlib
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 from .failure import Failure
 
@@ -29,15 +29,18 @@ def nvml(args: Dict[str, Any]) -> Dict[str, Any]:
             return {"none": "NVML sees no GPU"}
         return {
             "gpus": [_gpu(library, index) for index in range(count)],
-            "driver": _ask(library, library.nvmlSystemGetDriverVersion),
-            "cuda": _ask(library, library.nvmlSystemGetCudaDriverVersion),
+            "driver": _ask(library, "nvmlSystemGetDriverVersion"),
+            "cuda": _ask(library, "nvmlSystemGetCudaDriverVersion"),
         }
     finally:
         library.nvmlShutdown()
 
 
-def _ask(library: Any, function: Callable[..., Any], *values: Any) -> Any:
-    """One NVML question; None when this GPU or driver has no answer."""
+def _ask(library: Any, name: str, *values: Any) -> Any:
+    """One NVML question; None when this GPU, driver or version of the library has no answer."""
+    function = getattr(library, name, None)
+    if function is None:
+        return None
     try:
         found = function(*values)
     except library.NVMLError:
@@ -47,26 +50,26 @@ def _ask(library: Any, function: Callable[..., Any], *values: Any) -> Any:
 
 def _gpu(library: Any, index: int) -> Dict[str, Any]:
     handle = library.nvmlDeviceGetHandleByIndex(index)
-    memory = _ask(library, library.nvmlDeviceGetMemoryInfo, handle)
-    use = _ask(library, library.nvmlDeviceGetUtilizationRates, handle)
+    memory = _ask(library, "nvmlDeviceGetMemoryInfo", handle)
+    use = _ask(library, "nvmlDeviceGetUtilizationRates", handle)
     return {
         "index": index,
-        "name": _ask(library, library.nvmlDeviceGetName, handle),
-        "uuid": _ask(library, library.nvmlDeviceGetUUID, handle),
+        "name": _ask(library, "nvmlDeviceGetName", handle),
+        "uuid": _ask(library, "nvmlDeviceGetUUID", handle),
         "memory_total": getattr(memory, "total", None),
         "memory_used": getattr(memory, "used", None),
         "memory_free": getattr(memory, "free", None),
         "utilisation_gpu": getattr(use, "gpu", None),
         "utilisation_memory": getattr(use, "memory", None),
-        "temperature": _ask(library, library.nvmlDeviceGetTemperature, handle, 0),
-        "power_milliwatts": _ask(library, library.nvmlDeviceGetPowerUsage, handle),
-        "clock_sm_mhz": _ask(library, library.nvmlDeviceGetClockInfo, handle, 1),
-        "throttle_reasons": _ask(library, library.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
-        "ecc_uncorrected": _ask(library, library.nvmlDeviceGetTotalEccErrors, handle, 1, 0),
+        "temperature": _ask(library, "nvmlDeviceGetTemperature", handle, 0),
+        "power_milliwatts": _ask(library, "nvmlDeviceGetPowerUsage", handle),
+        "clock_sm_mhz": _ask(library, "nvmlDeviceGetClockInfo", handle, 1),
+        "throttle_reasons": _ask(library, "nvmlDeviceGetCurrentClocksThrottleReasons", handle),
+        "ecc_uncorrected": _ask(library, "nvmlDeviceGetTotalEccErrors", handle, 1, 0),
         "processes": _processes(library, handle),
     }
 
 
 def _processes(library: Any, handle: Any) -> List[Dict[str, Any]]:
-    found = _ask(library, library.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    found = _ask(library, "nvmlDeviceGetComputeRunningProcesses", handle) or []
     return [{"pid": item.pid, "memory_used": item.usedGpuMemory} for item in found]

@@ -12,6 +12,7 @@ from .failure import Failure
 from .state import Run, boot_id, mutating, read_json
 
 _ACTIONS = ("start", "stop", "restart", "reload")
+_ORPHAN_GRACE = 2.0  # seconds that children get to end after their parent did
 _AFTER_KILL = 5.0  # seconds that the kernel gets to take away killed processes and their sockets
 
 
@@ -83,6 +84,11 @@ def _stop(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
         systemd.systemctl(settings, "stop", "--no-block", settings["unit"], run_id=run.name)
     elif members:
         command.signal_stop(settings, pid or members[0][0], run, timeout)
+    if name == "command":
+        # Systemd sees to a unit's leftovers; here nobody else does, and orphans would hold memory until the deadline.
+        main = [identity for identity in members if identity[0] == (pid or members[0][0])]
+        if _wait_gone(name, settings, main, deadline):
+            deadline = min(deadline, time.monotonic() + _ORPHAN_GRACE)
     killed = not _wait_gone(name, settings, members, deadline)
     if killed:
         _kill(members)
@@ -160,7 +166,7 @@ def _start(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
         running = command.find(settings) or next((identity[0] for identity in command.traces(run)), None)
         if running is not None:
             return {"started_pid": running}
-        saved = _saved_process(run) if args.get("environment_from_snapshot") else None
+        saved = _saved_process(run, args) if args.get("environment_from_snapshot") else None
         return {"changed": True, **command.start(settings, run, saved)}
     if args.get("daemon_reload"):
         _systemctl(run, settings, "daemon-reload")
@@ -182,11 +188,14 @@ def _started_pid(settings: Dict[str, Any]) -> Optional[int]:
         time.sleep(0.05)
 
 
-def _saved_process(run: Run) -> Dict[str, Any]:
+def _saved_process(run: Run, args: Dict[str, Any]) -> Dict[str, Any]:
+    """The snapshot's process facts; `environment_drop` names variables that the start command sets anew."""
     saved = read_json(run.path("snapshot", "process.json"))
     if saved is None:
         snapshot.manifest(run)
         raise Failure("not_captured", f"run {run.name} saved no running process: its environment is not known")
+    dropped = set(args.get("environment_drop") or [])
+    saved["environ"] = {name: value for name, value in saved["environ"].items() if name not in dropped}
     return saved
 
 

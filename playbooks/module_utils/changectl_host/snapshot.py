@@ -31,7 +31,7 @@ def manifest_or_none(run: Run) -> Optional[Dict[str, Any]]:
 
 def save_manifest(run: Run, content: Dict[str, Any]) -> str:
     """Write the manifest, which makes the snapshot complete; returns its digest."""
-    path = run.path("snapshot", "manifest.json")
+    path = os.path.join(run.make("snapshot"), "manifest.json")
     save_json(path, {"format": FORMAT, **content})
     with open(path, "rb") as source:
         return system.sha256(source.read())

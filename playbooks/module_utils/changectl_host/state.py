@@ -71,8 +71,12 @@ class Run:
         """Create a folder (0700) inside the run's folder, with what is missing above it; returns its path."""
         target = self.path(*parts)
         try:
-            os.makedirs(target, mode=0o700, exist_ok=True)
-            os.chmod(self.folder, 0o700)
+            os.makedirs(self.root, mode=0o700, exist_ok=True)
+            place = self.root
+            for part in os.path.relpath(target, self.root).split("/"):
+                place = os.path.join(place, part)
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(place, 0o700)
         except OSError as error:
             raise from_os_error(error, f"creating {target}") from error
         return target

@@ -19,7 +19,7 @@ _APPEND_ONLY = 0x20
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
-class RenameUnsupported(Exception):  # noqa: N818  a fact about the file system, answered by another method
+class RenameUnsupported(Exception):
     """This kernel or file system has no renameat2 with the wanted flag."""
 
 
