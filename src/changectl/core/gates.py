@@ -81,7 +81,8 @@ def unequal_work(old: LevelMeasurement, new: LevelMeasurement) -> str | None:
     if not old.ok or not new.ok:
         return None
     for reason in sorted(old.finish.keys() | new.finish.keys()):
-        shift = abs(new.finish.get(reason, 0) / new.ok - old.finish.get(reason, 0) / old.ok)
-        if shift > FINISH_SHARE and shift * min(old.ok, new.ok) > FINISH_REQUESTS:
+        # Rounded: two of fifty must not become more than two by the last bit of a division.
+        shift = round(abs(new.finish.get(reason, 0) / new.ok - old.finish.get(reason, 0) / old.ok), 9)
+        if shift > FINISH_SHARE and round(shift * min(old.ok, new.ok), 6) > FINISH_REQUESTS:
             return f'answers that end with "{reason}" changed by {format_share(shift)} at {old.name}'
     return None

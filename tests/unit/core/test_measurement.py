@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changectl.core import statistics
+from changectl.core.measurement import Measurement, Record, parse_records, summarise
+from changectl.core.metrics import parse_metric
+
+MS = 1_000_000
+
+
+def record(i: int, level: str = "low", **fields: object) -> Record:
+    start = i * 100 * MS
+    values: dict[str, object] = {
+        "i": i,
+        "level": level,
+        "stream": 0,
+        "prompt": f"p{i % 3}",
+        "round": i // 3,
+        "t_planned": start,
+        "t_start": start + MS // 10,
+        "t_sent": start + MS,
+        "t_headers": start + 2 * MS,
+        "t_first": start + 20 * MS,
+        "t_first_output": start + 20 * MS,
+        "t_last": start + 65 * MS,
+        "t_end": start + 70 * MS,
+        "n_out": 10,
+        "n_in": 8,
+        "cached": 0,
+        "chunks": 10,
+        "max_gap_ns": 5 * MS,
+        "finish": "length",
+        "status": 200,
+        "cls": "ok",
+        **fields,
+    }
+    return Record(**values)
+
+
+def failure(i: int, cls: str = "http_5xx") -> Record:
+    return record(i, cls=cls, t_first=None, t_first_output=None, t_last=None, n_out=None, n_in=None, finish=None)
+
+
+def low(*records: Record) -> Measurement:
+    return summarise(records, ["low"])
+
+
+def test_the_figures_follow_their_definitions() -> None:
+    (level,) = low(*(record(i) for i in range(100))).levels
+    assert level.value("ttft_user", "p50") == pytest.approx(0.020)
+    assert level.value("ttft_sent", "p50") == pytest.approx(0.019)
+    assert level.value("tpot", "p95") == pytest.approx(0.005)
+    assert level.value("e2e_user", "mean") == pytest.approx(0.065)
+    assert level.window == pytest.approx(99 * 0.1 + 0.07)
+    assert level.rps_ok == pytest.approx(100 / 9.97)
+    assert level.out_tok_s == pytest.approx(1000 / 9.97)
+    assert (level.n, level.ok, level.cache_hit, level.finish) == (100, 100, 0.0, {"length": 100})
+    assert level.lag_p99 == pytest.approx(0.0001)
+
+
+def test_failures_are_infinitely_slow_and_do_not_count_as_throughput() -> None:
+    (level,) = low(*(record(i) for i in range(90)), *(failure(i) for i in range(90, 100))).levels
+    assert level.value("ttft_user", "p95") == math.inf
+    assert level.value("ttft_user", "p50") == pytest.approx(0.020)
+    assert level.failure_share == pytest.approx(0.1)
+    assert level.failures == {"http_5xx": 10}
+    assert level.rps_ok is not None
+    assert level.rps_ok < 90 / 9.9
+
+
+def test_shed_requests_do_not_make_the_rest_look_faster() -> None:
+    kept = [record(i, t_first=i * 100 * MS + 10 * MS) if i % 3 else failure(i, "http_5xx") for i in range(99)]
+    (level,) = low(*kept).levels
+    assert level.value("ttft_user", "p95") == math.inf
+
+
+def test_a_fifth_of_fast_errors_is_exactly_a_fifth() -> None:
+    (level,) = low(*(failure(i) if i % 5 == 0 else record(i) for i in range(100))).levels
+    assert level.failure_share == 0.2
+
+
+def test_all_late_is_unbounded_not_nan() -> None:
+    (level,) = low(*(failure(i, "late") for i in range(70))).levels
+    assert level.value("ttft_user", "p50") == math.inf
+    assert level.value("ttft_user", "mean") is None
+    assert level.rps_ok == 0
+    json.dumps(low(*(failure(i, "late") for i in range(70))).to_json(), allow_nan=False)
+
+
+def test_too_few_requests_give_no_percentile() -> None:
+    (level,) = low(*(record(i) for i in range(59))).levels
+    assert level.value("ttft_user", "p95") is None
+    assert level.value("ttft_user", "p50") is not None
+    (level,) = low(*(record(i) for i in range(60))).levels
+    assert level.value("ttft_user", "p95") is not None
+    assert level.value("ttft_user", "p99") is None
+    (level,) = low(*(record(i) for i in range(299))).levels
+    assert level.value("ttft_user", "p99") is not None
+
+
+def test_missing_usage_stays_missing() -> None:
+    (level,) = low(*(record(i, n_out=None if i == 3 else 10) for i in range(60))).levels
+    assert level.out_tok_s is None
+    assert level.tokens_out is None
+    assert level.missing == {"tpot": 1}
+    (level,) = low(*(record(i, n_out=None, n_in=None, cached=None) for i in range(60))).levels
+    assert level.value("tpot", "p50") is None
+    assert level.cache_hit is None
+
+
+def test_single_tokens_leave_the_time_per_token_undefined_not_missing() -> None:
+    (level,) = low(*(record(i, n_out=1, t_last=i * 100 * MS + 20 * MS) for i in range(60))).levels
+    assert level.has_no_meaning("tpot")
+    assert level.value("tpot") is None
+    assert "tpot" not in level.missing
+
+
+def test_one_single_token_answer_among_long_ones_does_not_pull_the_rest() -> None:
+    (level,) = low(*(record(i, n_out=1 if i == 0 else 10) for i in range(60))).levels
+    assert level.value("tpot", "mean") == pytest.approx(0.005)
+
+
+def test_a_shift_of_three_percent_is_visible() -> None:
+    def at(delay: int) -> float | None:
+        records = (record(i, t_first=i * 100 * MS + delay * MS) for i in range(60))
+        return low(*records).levels[0].value("ttft_user", "p50")
+
+    assert (at(147), at(151)) == (pytest.approx(0.147), pytest.approx(0.151))
+
+
+def test_a_lost_or_doubled_record_makes_the_phase_invalid() -> None:
+    assert low(*(record(i) for i in range(60) if i != 7)).invalid
+    assert low(*(record(i) for i in range(60)), record(59)).invalid
+    assert low().invalid == ("level low has no request records",)
+
+
+def test_a_generator_that_failed_makes_the_phase_invalid() -> None:
+    measurement = summarise([record(0)], ["low"], generator_failure="exit status 3")
+    assert measurement.invalid == ("load generator: exit status 3",)
+
+
+def test_warm_up_requests_are_left_out() -> None:
+    records = [record(0, level="warmup", t_first=9_000 * MS), record(0)]
+    assert [level.n for level in summarise(records, ["low"]).levels] == [1]
+
+
+def test_figures_of_the_whole_phase_are_found_by_reference() -> None:
+    measurement = summarise([record(0)], ["low"], facts={"load_time": 12.5, "kv_capacity": math.nan})
+    assert measurement.value(parse_metric("load_time")) == 12.5
+    assert measurement.value(parse_metric("kv_capacity")) is None
+    assert measurement.value(parse_metric("rps_ok"), "low") == pytest.approx(1 / 0.07)
+    assert measurement.value(parse_metric("rps_ok at high")) is None
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"i": "1"}', '{"i": true}'])
+def test_a_line_that_is_no_record_is_refused_with_its_number(line: str) -> None:
+    with pytest.raises(ValueError, match="line 2"):
+        parse_records(["", line])
+
+
+def test_a_measurement_of_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="format"):
+        Measurement.from_json({"format": 99})
+    with pytest.raises(ValueError, match="shape"):
+        Measurement.from_json({"format": 1, "levels": [{}]})
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.integers(0, 20), st.integers(0, 100))
+def test_percentiles_are_those_of_numpy_and_never_nan(values: list[float], failed: int, percent: int) -> None:
+    ordered = sorted(values) + [math.inf] * failed
+    found = statistics.percentile(ordered, percent)
+    assert not math.isnan(found)
+    if not failed:
+        assert found == pytest.approx(float(np.percentile(values, percent)), abs=1e-6)
+
+
+optional_time = st.none() | st.integers(0, 10**10)
+any_record = st.builds(
+    dict,
+    cls=st.sampled_from(["ok", "ok", "ok", "empty", "late"]),
+    t_first=optional_time,
+    t_last=optional_time,
+    t_end=optional_time,
+    t_sent=optional_time,
+    n_out=st.none() | st.integers(0, 50),
+    n_in=st.none() | st.integers(0, 50),
+    cached=st.none() | st.integers(0, 50),
+    finish=st.none() | st.sampled_from(["stop", "length"]),
+)
+
+
+@given(st.lists(any_record, max_size=80))
+def test_no_records_whatever_is_missing_bring_nan_and_all_survive_storing(rows: list[dict[str, object]]) -> None:
+    measurement = summarise([record(i, **row) for i, row in enumerate(rows)], ["low", "peak"])
+    text = json.dumps(measurement.to_json(), allow_nan=False)
+    assert Measurement.from_json(json.loads(text)) == measurement
