@@ -43,7 +43,7 @@ def file_variables(text: str) -> list[FileVariable]:
         if text[position] in "#;":
             # Before systemd 254 such a comment swallowed the next line.
             after_open_comment = text[position:stop].endswith("\\")
-            position = stop + len(re.compile(r"\r?\n?").match(text, stop).group())  # type: ignore[union-attr]
+            position = stop + (2 if text.startswith("\r\n", stop) else 1)
             continue
         equals = text.find("=", position, stop)
         if equals < 0:

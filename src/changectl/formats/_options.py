@@ -12,6 +12,7 @@ from changectl.formats._program import find_program
 from changectl.formats._text import ValueElsewhere, refuse, same_name
 
 NEGATIVE_NUMBER = re.compile(r"-\.?\d\S*")
+_HOLDS_OPTIONS = re.compile(r"ARG|OPT|FLAG|EXTRA|PARAM", re.IGNORECASE)
 _BOOLEANS = frozenset({"true", "false"})
 # Complete options of common engines that are also the beginning of longer ones: never an abbreviation.
 _COMPLETE = """
@@ -199,13 +200,16 @@ def _refuse_part_of_name(name: str, known: str, line: int, underscores: bool) ->
 
 def _refuse_hidden(words: Sequence[OptionWord], wrapper: str, key: Key) -> None:
     """The key is not among the words: refuse where it may nevertheless be set."""
-    for word in words:
-        if word.splits:
-            raise ValueElsewhere(
-                f"line {word.line}: {key.names[0]} is not on the command line itself, but the variable {word.splits} "
-                f"may hold it; look there (an env carrier with `at: {word.splits}` and `then: flags`)",
-                word.splits,
-            )
+    variables = [word for word in words if word.splits]
+    if variables:
+        # The one named after what it holds, else the last: options are usually added at the end.
+        likely = next((word for word in variables if _HOLDS_OPTIONS.search(word.splits)), variables[-1])
+        names = ", ".join(word.splits for word in variables)
+        raise ValueElsewhere(
+            f"line {likely.line}: {key.names[0]} is not on the command line itself, but variables may hold it ({names}); "
+            f"look there (an env carrier with `at: {likely.splits}` and `then: flags`)",
+            likely.splits,
+        )
     if wrapper:
         line = words[0].line if words else 0
         refuse(f"{key.names[0]} is not a plain word of the command line, and {wrapper}", line)

@@ -157,6 +157,17 @@ def test_a_value_in_a_variable_names_the_variable() -> None:
     assert caught.value.variable == "SEQS"
 
 
+@pytest.mark.parametrize(
+    ("command", "variable"),
+    [("/b/s $MODEL $CHAT_ARGS $LAST", "CHAT_ARGS"), ("/b/s $MODEL $LAST", "LAST"), ("/b/s $MODEL --port 80", "MODEL")],
+)
+def test_of_several_variables_the_likely_one_is_named(command: str, variable: str) -> None:
+    with pytest.raises(ValueElsewhere) as caught:
+        formats.read(unit(command).encode(), UNIT, SEQS)
+
+    assert caught.value.variable == variable
+
+
 def test_all_occurrences_are_read_with_line_and_spelling() -> None:
     data = unit("/b/s --max-num-seqs 1 \\\n  --max_num_seqs=2").encode()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changectl import formats
@@ -116,6 +116,8 @@ _CARRIERS = {
     "compose": (COMPOSE, FLAG),
     "pattern": (PATTERN, NAME),
 }
+# A busy machine is no reason to fail: no deadline.
+quickly = settings(max_examples=50, deadline=None)
 every_format = pytest.mark.parametrize("format_name", sorted(_WRITERS))
 inserting = pytest.mark.parametrize("format_name", sorted(set(_WRITERS) - {"pattern"}))
 
@@ -126,6 +128,7 @@ def _changed(before: bytes, after: bytes, carrier: Carrier) -> list[str]:
 
 
 @every_format
+@quickly
 @given(data=st.data(), old=numbers, new=numbers)
 def test_a_replaced_value_can_be_put_back_byte_by_byte(
     format_name: str, data: st.DataObject, old: str, new: str
@@ -141,6 +144,7 @@ def test_a_replaced_value_can_be_put_back_byte_by_byte(
 
 
 @inserting
+@quickly
 @given(data=st.data(), new=numbers)
 def test_an_inserted_value_can_be_removed_byte_by_byte(format_name: str, data: st.DataObject, new: str) -> None:
     carrier, key = _CARRIERS[format_name]
@@ -153,6 +157,7 @@ def test_an_inserted_value_can_be_removed_byte_by_byte(format_name: str, data: s
 
 
 @inserting
+@quickly
 @given(data=st.data(), old=numbers)
 def test_a_removed_value_is_gone_and_nothing_else_is(format_name: str, data: st.DataObject, old: str) -> None:
     carrier, key = _CARRIERS[format_name]
@@ -168,6 +173,7 @@ def test_a_removed_value_is_gone_and_nothing_else_is(format_name: str, data: st.
 
 
 @every_format
+@quickly
 @given(data=st.data(), old=numbers, new=texts)
 def test_any_text_reads_back_as_itself_or_is_refused(format_name: str, data: st.DataObject, old: str, new: str) -> None:
     carrier, number = _CARRIERS[format_name]
@@ -232,6 +238,7 @@ _SCRAPS = st.sampled_from(
 
 
 @every_format
+@quickly
 @given(scraps=st.lists(_SCRAPS, max_size=14), to=st.one_of(st.none(), texts), noise=st.binary(max_size=3))
 def test_any_bytes_are_edited_or_refused_but_never_crash(
     format_name: str, scraps: list[str], to: Value, noise: bytes
