@@ -1,4 +1,4 @@
-"""The catalogue of metrics: what each is, which way is better, what is harm. What is not here does not exist for a plan."""
+"""The catalogue of metrics: what each is, which way is better, what is harm. A plan knows no others."""
 
 from __future__ import annotations
 
