@@ -104,12 +104,17 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True)
 class FailureLine:
-    """A log line by which a failure is known. `generic`: only says that something above went wrong."""
+    """A log line by which a failure is known.
+
+    `generic`: only says that something above went wrong. `certain`: no start that shows the line ever comes up; others
+    may stand in the log of a good start too, and explain a failure only once the process is gone.
+    """
 
     pattern: str  # a regular expression, searched in a line
     cause: str  # a short class: "unknown_flag", "port_in_use", "kv_too_small", ...
     hint: str = ""
     generic: bool = False
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,7 @@ class Cause:
     cause: str
     line: str
     hint: str = ""
+    certain: bool = False  # whether waiting on is pointless although the process still lives
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ COMMON: tuple[FailureLine, ...] = (
         r"oom-kill|Out of memory: Killed process|killed by the OOM killer|result 'oom-kill'",
         "host_out_of_memory",
         "the kernel killed a process: host memory, not GPU memory, is short",
+        certain=False,
     ),
     FailureLine(
         r"Driver/library version mismatch",
         "driver_mismatch",
         "the NVIDIA library is newer than the loaded driver: reboot or reload the driver; no setting helps",
+        certain=False,
     ),
     FailureLine(
         r"driver version is insufficient for CUDA runtime version",
@@ -28,23 +30,31 @@ COMMON: tuple[FailureLine, ...] = (
         r"Failed to initialize NVML|no NVIDIA GPU|No CUDA GPUs are available|CUDA driver initialization failed",
         "no_gpu",
         "the process does not see a GPU",
+        certain=False,
     ),
     FailureLine(
         r"CUDA out of memory|OutOfMemoryError|cudaMalloc failed: out of memory|CUDA_ERROR_OUT_OF_MEMORY",
         "gpu_out_of_memory",
         "lower what takes GPU memory: context, parallel sequences, memory fraction; or look for another process",
+        certain=False,
     ),
     FailureLine(
         r"shared memory segment /dev/shm|No space left on device|Errno 28",
         "no_space",
         "a file system is full; it may be /dev/shm rather than a disk",
+        certain=False,
     ),
     FailureLine(
         r"[Aa]ddress already in use|couldn't bind HTTP server socket|Failed to bind socket",
         "port_in_use",
         "another process holds the port: perhaps a leftover of the earlier start",
     ),
-    FailureLine(r"Permission denied|Errno 13\b|PermissionError", "permission", "the service's user may not read it"),
+    FailureLine(
+        r"Permission denied|Errno 13\b|PermissionError",
+        "permission",
+        "the service's user may not read it",
+        certain=False,
+    ),
     FailureLine(
         r"status=(?:203/EXEC|200/CHDIR|217/USER|226/NAMESPACE)",
         "unit_cannot_execute",
@@ -61,7 +71,7 @@ COMMON: tuple[FailureLine, ...] = (
         "systemd's start limit: the cause is in an earlier start",
         generic=True,
     ),
-)  # fmt: skip
+)
 
 _LINES_BELOW = 3
 _PROCESS = re.compile(r"\((?P<process>[A-Za-z]\w*)(?:\s+(?:pid|ip)=[^)]*)*\)\s*")
@@ -83,7 +93,7 @@ def first_known(lines: Sequence[str], table: Sequence[FailureLine]) -> Cause | N
         row = matching(line, table)
         if row is None:
             continue
-        cause = Cause(row.cause, line.strip(), row.hint)
+        cause = Cause(row.cause, line.strip(), row.hint, row.certain and not row.generic)
         if not row.generic:
             return cause
         fallback = fallback or cause
@@ -112,7 +122,7 @@ def first_exception(lines: Sequence[str], depths: Sequence[str], table: Sequence
     for candidate in (text, *below):
         row = matching(candidate, table)
         if row is not None and not row.generic:
-            return Cause(row.cause, candidate, row.hint)
+            return Cause(row.cause, candidate, row.hint, row.certain)
     return Cause("exception", text)
 
 

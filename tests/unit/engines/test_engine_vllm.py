@@ -247,3 +247,19 @@ def test_a_journals_prefix_does_not_hide_the_process() -> None:
 
 def test_a_good_start_has_no_cause() -> None:
     assert ENGINE.deepest_cause(lines("vllm", "start.log")) is None
+
+
+def test_only_lines_that_no_good_start_shows_are_certain() -> None:
+    sure = ENGINE.deepest_cause(lines("vllm", "start-kv-too-small.log"))
+    harmless = (
+        "(APIServer pid=2) Could not cache. Will ignore error and continue. Error: [Errno 13] Permission denied: '/x'"
+    )
+    unsure = ENGINE.deepest_cause([harmless])
+    unnamed = ENGINE.deepest_cause(["(EngineCore pid=8) ERROR 11-30 01:00:01 [core.py:1] RuntimeError: something"])
+
+    assert sure is not None
+    assert sure.certain
+    assert unsure is not None
+    assert not unsure.certain
+    assert unnamed is not None
+    assert not unnamed.certain
