@@ -206,7 +206,7 @@ def _refuse_hidden(words: Sequence[OptionWord], wrapper: str, key: Key) -> None:
         likely = next((word for word in variables if _HOLDS_OPTIONS.search(word.splits)), variables[-1])
         names = ", ".join(word.splits for word in variables)
         raise ValueElsewhere(
-            f"line {likely.line}: {key.names[0]} is not on the command line itself, but variables may hold it ({names}); "
+            f"line {likely.line}: {key.names[0]} is not on the command line, but variables may hold it ({names}): "
             f"look there (an env carrier with `at: {likely.splits}` and `then: flags`)",
             likely.splits,
         )
