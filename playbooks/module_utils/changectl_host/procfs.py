@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -113,11 +114,12 @@ def parse_limits(text: str) -> Dict[str, List[str]]:
 
 
 def boot_time() -> float:
-    """Seconds since the epoch at which the kernel started counting."""
-    for line in read_text("/proc/stat").splitlines():
-        if line.startswith("btime "):
-            return float(line.split()[1])
-    return 0.0
+    """Seconds since the epoch at which the kernel started counting, by the clock as it goes now.
+
+    The kernel's own `btime` is whole seconds and does not follow a clock that was set since, so that a process could
+    seem older than a file which it has read.
+    """
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def read_text(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +22,9 @@ class HostDoors:
 
     def open(self, host: HostAddress) -> Door:
         """Connect (host key checked) and start the host program from memory: nothing is written on the host."""
-        program = host_program(self.playbooks)
+        bootstrap, program = (host_module(self.playbooks, name) for name in ("bootstrap", "program"))
         password = sudo_password(host, self.become_password)
-        command = remote_command(host, program.BOOTSTRAP, password)
+        command = remote_command(host, bootstrap.BOOTSTRAP, password)
         door = PipeDoor(host.name, self._pipe(host, command))
         try:
             if password is not None:
@@ -49,12 +48,16 @@ class HostDoors:
         raise InputError(f"host {host.name}: ansible_connection {connection!r} is not supported; use ssh or local")
 
 
-def host_program(playbooks: Path) -> ModuleType:
-    """The host program's own package, as it travels to hosts (bootstrap text and zip)."""
-    name = "changectl_host.bootstrap"
-    folder = playbooks / "module_utils" / "changectl_host"
-    if str(folder.parent) not in sys.path:
-        sys.path.append(str(folder.parent))
-    if importlib.util.find_spec(name) is None:
-        raise InputError(f"the host program is missing from {folder}; reinstall changectl")
-    return importlib.import_module(name)
+def host_module(playbooks: Path, name: str) -> ModuleType:
+    """A module of the host program's own package: the text that starts it on a host, and the zip that travels there.
+
+    Raises:
+        InputError: this installation is not whole.
+    """
+    folder = playbooks / "module_utils"
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    try:
+        return importlib.import_module(f"changectl_host.{name}")
+    except ModuleNotFoundError as error:
+        raise InputError(f"the host program is missing from {folder} ({error}); reinstall changectl") from error

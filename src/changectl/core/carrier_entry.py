@@ -13,7 +13,7 @@ from changectl.core.settings import Carrier
 
 FORMATS = ("env", "flags", "json", "pattern", "yaml")
 UNIT_FORMATS = ("env", "flags")
-NESTING_FORMATS = ("json", "yaml")
+NESTING_FORMATS = ("env", "json", "yaml")
 _LATER_FORMATS = ("ini", "pbtxt", "toml")
 
 
@@ -25,13 +25,16 @@ class CarrierEntry(Grammar):
     format: Line = Field(
         description="how the place is written", examples=["yaml"], json_schema_extra={"enum": [*FORMATS]}
     )
-    at: Line | None = Field(None, description="dotted place inside yaml or json", examples=["services.vllm.command"])
+    at: Line | None = Field(
+        None, description="dotted place inside yaml or json; for env the variable", examples=["services.vllm.command"]
+    )
     then: Line | None = Field(None, description="format of the text found at `at`", examples=["flags"])
     match: str | None = Field(None, description="pattern: regular expression with the group `value`")
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        found = [*self._about_the_place(), *self._about_the_format(), *self._about_the_pattern()]
+        # What fits into a place can only be said once the place is clear.
+        found = self._about_the_place() or [*self._about_the_format(), *self._about_the_pattern()]
         if found:
             raise faults(found)
         return self
@@ -52,7 +55,10 @@ class CarrierEntry(Grammar):
         if self.unit is not None and self.format not in UNIT_FORMATS:
             message = f"a unit does not hold `{self.format}`"
             found.append(Fault(message, "write `format: flags` (ExecStart) or `format: env`", ("format",)))
-        if self.at is not None and self.format not in NESTING_FORMATS:
+        if self.at is not None and self.format == "env" and self.then is None:
+            hint = "leave `at` out, or write `then: flags` when the variable holds options"
+            found.append(Fault("`at` alone has no meaning in `env`", hint, ("at",), key=True))
+        elif self.at is not None and self.format not in NESTING_FORMATS:
             found.append(Fault(f"`at` has no meaning in `{self.format}`", "leave `at` out", ("at",), key=True))
         if self.then is not None and self.at is None:
             found.append(

@@ -29,6 +29,7 @@ FOR_LACK_OF_EVIDENCE = frozenset({"inconclusive", "invalid", "undeclared_change"
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
 NOTHING_WRITTEN = frozenset({"changed_by_other", "immutable", "read_only", "no_space", "not_permitted", "not_a_file"})
 INTERRUPTED = "interrupted"
+UNEXPECTED = "unexpected_error"
 
 
 @dataclass(frozen=True, slots=True)

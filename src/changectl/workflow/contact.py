@@ -32,6 +32,7 @@ from changectl.workflow.locate import FileEdit, Locator, as_text, file_values
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
+NOT_IN_FILES = Seen(known=False, why="not in the declared files")
 HELP_TIMEOUT = 60.0  # seconds; some engines import for half a minute before they print their help
 
 
@@ -99,13 +100,13 @@ def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
         observed=observed,
         status=status,
         pages=pages,
-        model=_model(target, tools),
+        model=_model(target, observed, tools),
         edit=locator.edit(wanted),
         values=three_values(target, wanted, locator, observed, pages, status.log),
     )
 
 
-def _model(target: Target, tools: Tools) -> Model:
+def _model(target: Target, observed: Observed, tools: Tools) -> Model:
     kept = tools.memory.model_manifest(target.service.service, target.name)
     known = {}
     if kept is not None:
@@ -120,7 +121,7 @@ def _model(target: Target, tools: Tools) -> Model:
             expected=None,
         )
 
-    return target.model(deep=True, known=known, progress=show)
+    return target.model(observed.process, known, show)
 
 
 def three_values(
@@ -135,7 +136,7 @@ def three_values(
     rows = [
         ThreeValues(
             setting.name,
-            in_files[setting.name],
+            _declared(in_files[setting.name], setting.name == wanted.label),
             Seen(running.get(setting.name)) if argv is not None else Seen(known=False, why="no running process"),
             Seen(reported[setting.name]) if setting.name in reported else NOT_EXPOSED,
             setting,
@@ -146,6 +147,13 @@ def three_values(
     if wanted.setting is None:
         rows.append(_variable(wanted, locator, environ))
     return tuple(rows)
+
+
+def _declared(in_file: Seen, is_wanted: bool) -> Seen:
+    """A setting that stands in no declared file may well be set elsewhere (a start script): then the file is silent."""
+    if is_wanted or not in_file.known or in_file.value is not None:
+        return in_file
+    return NOT_IN_FILES
 
 
 def _variable(wanted: Wanted, locator: Locator, environ: Mapping[str, str] | None) -> ThreeValues:
@@ -198,7 +206,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         setting=wanted.setting,
         to=wanted.to,
         edited_files=(contact.edit.path,),
-        values=contact.values,
+        values=[row for row in contact.values if row.file is not NOT_IN_FILES],
         settings_before=before,
         settings_after=after,
         starts_needed=starts,

@@ -44,7 +44,7 @@ def measure(attempt: Attempt, letter: str, load: LoadPlan, *, load_time: float |
         pages = target.pages(answer=False)
         capacity = target.engine.capacity(pages, after.log)
         measurement = summarise(
-            parse_records(records),
+            parse_records(records.splitlines()),
             list(load.levels),
             facts={"load_time": load_time, "kv_capacity": capacity.kv_tokens},
             generator_failure=failure,

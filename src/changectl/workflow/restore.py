@@ -110,7 +110,7 @@ def _model(hold: Hold, proof: dict[str, Any]) -> list[str]:
     """The same files, sizes, times and header digests as in the manifest that was taken before the change."""
     before = hold.model
     known = {file.path: [file.size, file.mtime_ns, file.sha256] for file in before.files}
-    now = hold.target.model(deep=True, known=known)
+    now = hold.target.model(hold.observed.process, known)
     wrong = [f"model file {problem.path}: {problem.problem}" for problem in now.problems]
     wrong += _moved_files(before, now)
     proof["model"] = not wrong

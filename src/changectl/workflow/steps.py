@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from changectl.core.errors import ChangectlError, Refused
 from changectl.core.judgement import Judgement, Verdict
-from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, Ending, Outcome
+from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.precheck import refuses
 from changectl.workflow.attempt import Attempt
@@ -76,7 +76,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
     except ChangectlError as cause:
         return _undo(run, cause.reason, str(cause))
     except Exception as cause:  # noqa: BLE001 - whatever it is, the saved configuration comes back first
-        return _undo(run, "unexpected_error", f"{type(cause).__name__}: {cause}")
+        return _undo(run, UNEXPECTED, f"{type(cause).__name__}: {cause}")
 
 
 def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
@@ -154,8 +154,8 @@ def _keep(run: StepRun) -> Ending:
 def _undo(run: StepRun, reason: str, text: str) -> Ending:
     """Bring back every instance that was touched; further signals wait until that is done."""
     if not run.touched:
-        outcome = Outcome.ABORTED if reason == INTERRUPTED else Outcome.REFUSED
-        return Ending(outcome, reason, text)
+        aborted = reason in (INTERRUPTED, UNEXPECTED)
+        return Ending(Outcome.ABORTED if aborted else Outcome.REFUSED, reason, text)
     run.tools.reporter.note(f"not kept ({reason}): {text}")
     with run.tools.interrupts.ignored():
         ends = []

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from changectl.core.engine import Engine, Pages, pages_from
 from changectl.core.manager import Manager
-from changectl.core.observed import Hello, HostFacts, Model, Observed, Status
+from changectl.core.observed import Hello, HostFacts, Model, Observed, ProcessFacts, Status
 from changectl.core.ports import Door, HostAddress, Progress
 from changectl.core.service import Service
 from changectl.core.settings import Carrier
@@ -90,14 +90,23 @@ class Target:
         args: dict[str, Any] = {"manager": self.manager_argument, "files": self.files, "port": self.port}
         return Observed.read(self.ask("inspect", args))
 
-    def model(self, *, deep: bool, known: Mapping[str, Any] | None = None, progress: Progress | None = None) -> Model:
-        """The model's manifest; `deep` with full digests, cached by size and time."""
+    def model(
+        self, reader: ProcessFacts | None, known: Mapping[str, Any] | None = None, progress: Progress | None = None
+    ) -> Model:
+        """The model's manifest with full digests, cached by size and time.
+
+        Args:
+            reader: the running process, whose user has to be able to read the files.
+            known: path -> [size, mtime_ns, sha256] of files whose digest is known.
+            progress: told how far the reading is.
+        """
         args = {
             "path": self.service.model_path,
             "exclude": self.model_excluded,
-            "deep": deep,
+            "deep": True,
             "known": dict(known or {}),
-            "manager": self.manager_argument,
+            "uid": reader.uid if reader else None,
+            "gids": reader.gids if reader else None,
         }
         return Model.read(self.ask("model", args, timeout=DIGEST_TIMEOUT, progress=progress))
 
