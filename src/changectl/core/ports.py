@@ -1,4 +1,4 @@
-"""What the workflow needs from the outside world. Adapters and the store fulfil these; tests bring hand-written fakes."""
+"""What the workflow needs from the outside world. Adapters and the store fulfil these; tests bring fakes."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Records(Protocol):
         """Keep saved configuration encrypted with the key file; returns the SHA-256 of the plain bytes."""
 
     def get_snapshot(self, digest: str) -> bytes:
-        """The plain bytes of `put_snapshot`, checked. Raises ChangectlError when missing, changed or the key is wrong."""
+        """The plain bytes of `put_snapshot`, checked. Raises ChangectlError: missing, changed, or the wrong key."""
 
 
 class Reporter(Protocol):
