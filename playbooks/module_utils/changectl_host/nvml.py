@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import sys
 import types
 import zlib
 from typing import Any, Dict, List
@@ -18,7 +19,19 @@ def nvml(args: Dict[str, Any]) -> Dict[str, Any]:
     except (binascii.Error, zlib.error, TypeError):
         raise Failure("bad_arguments", "source must be base64 of zlib-compressed Python source") from None
     library: Any = types.ModuleType("pynvml")
-    exec(compile(source, "pynvml.py", "exec"), library.__dict__)  # noqa: S102  the controller's own, digest-pinned package
+    earlier = sys.modules.get("pynvml")
+    sys.modules["pynvml"] = library  # while it loads it looks itself up there
+    try:
+        exec(compile(source, "pynvml.py", "exec"), library.__dict__)  # noqa: S102  the package the controller brought
+        return _answer(library)
+    finally:
+        if earlier is None:
+            del sys.modules["pynvml"]
+        else:
+            sys.modules["pynvml"] = earlier
+
+
+def _answer(library: Any) -> Dict[str, Any]:
     try:
         library.nvmlInit()
     except library.NVMLError as error:
