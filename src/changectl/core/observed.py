@@ -26,9 +26,9 @@ from changectl.core.observed_host import (
 )
 
 __all__ = [
-    "Answer", "Capture", "CaptureFile", "EnvironmentFile", "FileFacts", "Gpu", "GpuDriver", "Hello", "Help", "HostFacts",
-    "ManagerFacts", "Memory", "Model", "ModelFile", "ModelProblem", "Nvml", "Observed", "PortOwner", "ProcessFacts",
-    "Readable", "Status", "StatusProcess", "UnitVerify",
+    "Answer", "Capture", "CaptureFile", "EnvironmentFile", "FileFacts", "Gpu", "GpuDriver", "Hello", "Help",
+    "HostFacts", "ManagerFacts", "Memory", "Model", "ModelFile", "ModelProblem", "Nvml", "Observed", "PortOwner",
+    "ProcessFacts", "Readable", "Status", "StatusProcess", "UnitVerify",
 ]  # fmt: skip
 
 
