@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from changectl.core.fields import Endpoint, Line
+from changectl.core.fields import Endpoint, Line, is_template
 from changectl.core.grammar import Fault, Grammar, fault, faults
 
 
@@ -44,7 +44,8 @@ def _distinct(instances: tuple[Instance, ...]) -> tuple[Instance, ...]:
         if any((one.name or one.host) == (instance.name or instance.host) for one in before):
             hint = "give each instance of a host its own `name`"
             found.append(Fault(f"two instances are called `{instance.name or instance.host}`", hint, (index,)))
-        if any((one.host, one.endpoint) == (instance.host, instance.endpoint) for one in before):
+        same_text = any((one.host, one.endpoint) == (instance.host, instance.endpoint) for one in before)
+        if same_text and not is_template(instance.endpoint):
             found.append(
                 Fault("two instances have the same endpoint", "each instance has its own", (index, "endpoint"))
             )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from changectl.core.fields import text_of
 from changectl.core.grammar import Fault, fault, faults
-from changectl.core.metrics import Expectation, Guard, parse_expectation, parse_guard
+from changectl.core.metrics import Expectation, Guard, parse_expectation, parse_guard, parse_metric
+
+T = TypeVar("T")
 
 NEUTRAL = "neutral"
 EXPECT_EXAMPLE = "expect: {rps_ok at peak: +10%}"
@@ -32,53 +35,15 @@ class Expect:
         return ", ".join(str(gain) for gain in self.gains) or NEUTRAL
 
 
-def parse_guards(value: Any, info: ValidationInfo) -> tuple[Guard, ...]:
-    """A mapping of metrics and limits (`slo`, `accept`) as guards; every wrong line is its own complaint."""
+def _read_guards(value: Any, info: ValidationInfo) -> tuple[Guard, ...]:
     if isinstance(value, tuple):
         return value
-    entries = mapping_of(value, f"{info.field_name}: {{tpot_p95: <= 45ms}}")
-    source: Literal["slo", "accept"] = "accept" if info.field_name == "accept" else "slo"
-    found: list[Fault] = []
-    guards: list[Guard] = []
-    for name, limit in entries.items():
-        try:
-            guard = parse_guard(name, text_of(limit), source, levels_of(info))
-            reject_lacking(guard.ref.metric.name, info)
-            guards.append(guard)
-        except ValueError as error:
-            found.append(entry_fault(name, error))
-    if found:
-        raise faults(found)
-    return tuple(guards)
-
-
-def mapping_of(value: Any, example: str) -> Mapping[str, Any]:
-    """The value as a filled mapping. Raises the complaint with the example otherwise."""
     if not isinstance(value, dict) or not value:
-        raise fault("metrics and their figures belong here", f"write for example `{example}`")
-    return value
-
-
-def entry_fault(name: str, error: Exception) -> Fault:
-    """What a parser says about one line of a mapping: message, and after its first semicolon the hint."""
-    context = getattr(error, "context", None)
-    if context:
-        return Fault(context["message"], context["hint"], (name,))
-    message, _, hint = str(error).partition("; ")
-    return Fault(message, hint, (name,), key=f'"{name}"' in message or name.split(" ")[0] in message.split('"'))
-
-
-def levels_of(info: ValidationInfo) -> tuple[str, ...] | None:
-    """The names of the levels that exist for what is being read; None: not known here."""
-    levels: tuple[str, ...] | None = (info.context or {}).get("levels")
-    return levels
-
-
-def reject_lacking(metric: str, info: ValidationInfo) -> None:
-    """Complain about a metric that the service's engine and protocol cannot give."""
-    why = (info.context or {}).get("lacking", {}).get(metric)
-    if why:
-        raise ValueError(f'"{metric}" does not exist for this service: {why}; name another metric')
+        raise fault(
+            "metrics and their limits belong here", f"write for example `{info.field_name}: {{tpot_p95: <= 45ms}}`"
+        )
+    source: Literal["slo", "accept"] = "accept" if info.field_name == "accept" else "slo"
+    return _each_line(value, info, lambda name, limit: parse_guard(name, limit, source))
 
 
 def _read_expect(value: Any, info: ValidationInfo) -> Expect:
@@ -88,18 +53,44 @@ def _read_expect(value: Any, info: ValidationInfo) -> Expect:
         return Expect()
     if not isinstance(value, dict) or not value:
         raise fault("no gain is named here", EXPECT_HINT)
+    return Expect(_each_line(value, info, parse_expectation))
+
+
+def _each_line(lines: Mapping[str, Any], info: ValidationInfo, parse: Callable[[str, str], T]) -> tuple[T, ...]:
+    """Every line of a mapping parsed; a wrong metric is a complaint about the key, a wrong figure about the value."""
     found: list[Fault] = []
-    gains: list[Expectation] = []
-    for name, change in mapping_of(value, EXPECT_EXAMPLE).items():
+    parsed: list[T] = []
+    for name, figure in lines.items():
         try:
-            gain = parse_expectation(name, text_of(change), levels_of(info))
-            reject_lacking(gain.ref.metric.name, info)
-            gains.append(gain)
+            _check_metric(name, info)
         except ValueError as error:
-            found.append(entry_fault(name, error))
+            found.append(_complaint(name, error, key=True))
+            continue
+        try:
+            parsed.append(parse(name, text_of(figure)))
+        except ValueError as error:
+            found.append(_complaint(name, error, key=False))
     if found:
         raise faults(found)
-    return Expect(tuple(gains))
+    return tuple(parsed)
+
+
+def _check_metric(name: str, info: ValidationInfo) -> None:
+    """Complain about a metric or level that does not exist, or not for the service's engine and protocol."""
+    context = info.context or {}
+    metric = parse_metric(name, context.get("levels")).metric.name
+    why = context.get("lacking", {}).get(metric)
+    if why:
+        raise ValueError(f'"{metric}" does not exist for this service: {why}; name another metric')
+
+
+def _complaint(name: str, error: ValueError, *, key: bool) -> Fault:
+    """What a parser says about one line: the message, and after its first semicolon the hint."""
+    if isinstance(error, PydanticCustomError):
+        context = error.context or {}
+        return Fault(context["message"], context["hint"], (name,))
+    message, _, hint = str(error).partition("; ")
+    return Fault(message, hint, (name,), key=key)
 
 
 EXPECT_SCHEMA = {
@@ -109,7 +100,7 @@ EXPECT_SCHEMA = {
 ExpectField = Annotated[Expect, PlainValidator(_read_expect), WithJsonSchema(EXPECT_SCHEMA)]
 Guards = Annotated[
     tuple[Guard, ...],
-    PlainValidator(parse_guards),
+    PlainValidator(_read_guards),
     WithJsonSchema(
         {"type": "object", "additionalProperties": {"type": "string"}, "examples": [{"tpot_p95": "<= 45ms"}]}
     ),

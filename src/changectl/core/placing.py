@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,7 @@ def place(service: Service, hosts_of: Callable[[str], Sequence[HostAddress]]) ->
                 placed.append(_place(service, path, each, host))
             except InputError as error:
                 problems += error.problems
+    problems += _taken_twice(service, placed)
     if problems:
         raise InputError(in_file_order(problems))
     if not placed:
@@ -69,6 +71,16 @@ def place(service: Service, hosts_of: Callable[[str], Sequence[HostAddress]]) ->
         hint = "look at --limit, and at `ansible-inventory --graph`"
         raise InputError(service.source.problem(("instances",), f"no host is left of {names}", hint))
     return tuple(placed)
+
+
+def _taken_twice(service: Service, placed: Sequence[Placed]) -> list[Problem]:
+    """Instances that only their templates could tell apart, and did not."""
+    endpoints = Counter((one.host.name, one.endpoint) for one in placed)
+    names = Counter(one.name for one in placed)
+    twice = [f"the same endpoint on host {host}" for (host, _), count in endpoints.items() if count > 1]
+    twice += [f"the name `{name}`" for name, count in names.items() if count > 1]
+    hint = "give each its own `name`, `vars` and `endpoint`"
+    return [service.source.problem(("instances",), f"two instances have {what}", hint) for what in twice]
 
 
 def _named(service: Service) -> list[tuple[Path, str, str]]:

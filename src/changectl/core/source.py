@@ -191,7 +191,9 @@ class _Reader:
         if plain_style and text in {"", "~", "null", "Null", "NULL"}:
             what = f"`{text}` is no value" if text else "nothing is written here"
             hint = 'leave the key out, write `absent` for a setting that is not there, or quote the text: "null"'
-            self._report(node, path, what, hint)
+            # An empty node's own mark lies at whatever comes next.
+            line, column = self.keys.get(path, _place(node)) if not text else _place(node)
+            self.problems.append(Problem(what, self._file, line, column, show_path(path), hint))
             return None
         return text
 

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli_runner import Run
+
+PLAN = "changeplans/0001-more-sequences.yml"
+
+
+def test_a_good_plan_is_told_in_one_paragraph_per_step(project: Path, run: Run) -> None:
+    ended = run("validate", PLAN)
+
+    assert ended.code == 0
+    assert "Step 1: parameter max-num-seqs: whatever it is -> 128." in ended.out
+    assert "tpot_p95 <= 60ms (accept)" in ended.out
+    assert "the old state comes back" in ended.out
+
+
+def test_json_says_the_same(project: Path, run: Run) -> None:
+    document = run("validate", PLAN, "--json").json
+
+    (plan,) = document["plans"]
+    assert (document["exit_code"], plan["service"], plan["levels"]) == (
+        0,
+        "chat",
+        {"low": "1 stream", "normal": "8 streams"},
+    )
+    assert plan["steps"][0]["change"] == "parameter max-num-seqs: whatever it is -> 128"
+
+
+def test_a_broken_plan_is_exit_code_2_with_place_path_and_hint(project: Path, run: Run) -> None:
+    (project / PLAN).write_text((project / PLAN).read_text().replace("parameter:", "paramter:"))
+
+    ended = run("validate", PLAN)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(
+        f"{PLAN}:6:14: steps/1/change/paramter: unknown kind of change `paramter`\n  did you mean"
+    )
+
+
+def test_a_broken_plan_is_one_json_document(project: Path, run: Run) -> None:
+    (project / PLAN).write_text((project / PLAN).read_text().replace("effort: quick", "effort: slow"))
+
+    ended = run("validate", PLAN, "--json")
+
+    assert (ended.code, ended.err) == (2, "")
+    assert ended.json["exit_code"] == 2
+    assert ended.json["error"]["reason"] == "bad_input"
+    (problem,) = ended.json["error"]["problems"]
+    assert (problem["file"], problem["line"], problem["column"], problem["path"]) == (PLAN, 4, 9, "effort")
+    assert problem["hint"] == "write `effort: quick`"
+
+
+def test_all_plans_are_read_before_it_ends(project: Path, run: Run) -> None:
+    ended = run("validate", "no-such.yml", PLAN, "neither.yml")
+
+    assert ended.code == 2
+    assert "no-such.yml: there is no such file" in ended.err
+    assert "neither.yml: there is no such file" in ended.err
+
+
+def test_a_group_that_the_inventory_does_not_have_is_refused(project: Path, run: Run) -> None:
+    service = project / "inventory/services/chat.yml"
+    service.write_text(service.read_text().replace("group: gpu ", "group: gpus "))
+
+    ended = run("validate", PLAN)
+
+    assert ended.code == 2
+    assert "instances/group: the inventory has no group or host `gpus`\n  did you mean `gpu`?" in ended.err
+
+
+def test_foreign_text_cannot_steer_the_terminal(project: Path, run: Run) -> None:
+    text = (project / PLAN).read_text().replace("requests wait", "\u202erequests [bold]wait")
+    (project / PLAN).write_text(text)
+
+    ended = run("validate", PLAN)
+
+    assert "\\u202erequests [bold]wait" in ended.out
+
+
+def test_without_plan_it_is_a_usage_error(run: Run) -> None:
+    ended = run("validate")
+
+    assert ended.code == 2
+    assert "Missing argument 'PLAN...'" in ended.err

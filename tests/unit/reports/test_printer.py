@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changectl.reports.printer import Printer, safe
+
+EVIL = "\x1b[31mred\x07 \u202eright \u200bhidden [bold]markup[/bold] :smile:\r\n"
+
+
+def written(*, terminal: bool) -> tuple[Printer, io.StringIO, io.StringIO]:
+    out, err = io.StringIO(), io.StringIO()
+    return Printer(out, err, terminal=terminal, width=60), out, err
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain ä 漢字 €", "plain ä 漢字 €"),
+        ("a\nb", "a\nb"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x9b1m", "\\x9b1m"),
+        ("a\rb\tc", "a\\rb\\tc"),
+        ("\u202eabc\u2066", "\\u202eabc\\u2066"),
+        ("\u200b\ufeff\u2028", "\\u200b\\ufeff\\u2028"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\ud800", "\\ud800"),
+    ],
+)
+def test_what_could_steer_or_hide_is_escaped(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+def test_a_cell_has_no_line_breaks() -> None:
+    assert safe("a\nb", lines=False) == "a\\nb"
+
+
+def test_what_the_stream_cannot_carry_is_escaped() -> None:
+    assert safe("ä€", encoding="ascii") == "\\xe4\\u20ac"
+
+
+@given(st.text())
+def test_no_text_brings_a_control_character_to_the_terminal(text: str) -> None:
+    assert not [character for character in safe(text) if ord(character) < 32 and character != "\n"]
+
+
+@pytest.mark.parametrize("style", [None, "bold red"])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_foreign_text_is_neither_markup_nor_escape_sequence(*, terminal: bool, style: str | None) -> None:
+    printer, out, _ = written(terminal=terminal)
+
+    printer.line(EVIL, style=style)
+
+    assert "\\x1b[31mred\\x07 \\u202eright \\u200bhidden [bold]markup[/bold] :smile:\\r\n" in out.getvalue()
+
+
+def test_a_table_elsewhere_is_lines_of_tab_separated_cells() -> None:
+    printer, out, _ = written(terminal=False)
+
+    printer.table(["run", "service"], [["r1", "chat"], ["r2", "a\tb"]])
+
+    assert out.getvalue() == "run\tservice\nr1\tchat\nr2\ta\\tb\n"
+
+
+def test_a_table_on_a_terminal_is_drawn_with_foreign_text_escaped() -> None:
+    printer, out, _ = written(terminal=True)
+
+    printer.table(["run", "[bold]service"], [["r1", "[red]chat"], ["r2", "\x1b[1m"]])
+
+    assert "[bold]service" in out.getvalue()
+    assert "[red]chat" in out.getvalue()
+    assert "\\x1b[1m" in out.getvalue()
+
+
+def test_notes_are_not_results() -> None:
+    printer, out, err = written(terminal=False)
+
+    printer.note("waiting")
+
+    assert (out.getvalue(), err.getvalue()) == ("", "waiting\n")
+
+
+def test_full_digests_are_not_broken() -> None:
+    printer, out, _ = written(terminal=True)
+    digest = "0123456789abcdef" * 8
+
+    printer.line(digest, style="bold")
+
+    assert digest in out.getvalue()
