@@ -91,7 +91,7 @@ def parse_job(text: str) -> Job:
     return Job(
         endpoint=_endpoint(_get(raw, "endpoint", str)),
         protocol=protocol,
-        headers=[(str(name), str(value)) for name, value in _get(raw, "headers", dict, {}).items()],
+        headers=_headers(_get(raw, "headers", dict, {})),
         model=_get(raw, "model", str),
         workload=_workload(_get(raw, "workload", list)),
         levels=_levels(raw),
@@ -114,7 +114,8 @@ def _get(raw: Mapping[str, Any], name: str, kind: Any, *default: Any) -> Any:
         return default[0]
     if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
         return value
-    raise JobError('"{}" is {!r}; a value of another type is needed'.format(name, value))
+    # The value itself is not shown: where a token stands in the wrong place, it must not reach an error text.
+    raise JobError('"{}" is of type {}; another one is needed'.format(name, type(value).__name__))
 
 
 def _positive(raw: Mapping[str, Any], name: str, *default: float) -> float:
@@ -122,6 +123,17 @@ def _positive(raw: Mapping[str, Any], name: str, *default: float) -> float:
     if not 0 < value < float("inf"):
         raise JobError('"{}" must be a number above zero'.format(name))
     return value
+
+
+def _headers(raw: Mapping[str, Any]) -> List[Tuple[str, str]]:
+    for name, value in raw.items():
+        if not (isinstance(value, str) and _one_line(value) and _one_line(name) and name and " " not in name):
+            raise JobError('header "{}" is not one line of plain ASCII'.format(name))
+    return [(name, value.strip()) for name, value in raw.items()]
+
+
+def _one_line(text: str) -> bool:
+    return all(" " <= character <= "~" for character in text)
 
 
 def _endpoint(url: str) -> Endpoint:
@@ -132,6 +144,8 @@ def _endpoint(url: str) -> Endpoint:
         raise JobError("the endpoint is not a URL: {}".format(error)) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise JobError("the endpoint must be http://HOST:PORT or https://HOST:PORT")
+    if not _one_line(url) or " " in url:
+        raise JobError("the endpoint must be plain ASCII without spaces")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise JobError("the endpoint must not hold credentials, a query or a fragment")
     tls = parts.scheme == "https"
