@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import command, manager, process, procfs, systemd
@@ -13,7 +14,7 @@ _CHUNK = 1024 * 1024  # at most this much of a log in one answer: its newest par
 
 
 def status(args: Dict[str, Any]) -> Dict[str, Any]:
-    """The call: {active, restarts, result, exec_status, process, log, cursor, log_file, listens}."""
+    """The call: {active, restarts, result, exec_status, process, log, cursor, log_file, listens, now}."""
     name, settings = manager.read(args.get("manager"))
     log_file = args.get("log_file")
     if name == "systemd":
@@ -25,6 +26,7 @@ def status(args: Dict[str, Any]) -> Dict[str, Any]:
     found["process"] = process.progress(pid)
     found["listens"] = procfs.ports_of(process.members_of(pid)) if pid else []
     found["log_file"] = log_file
+    found["now"] = time.time()  # this host's clock, as process.started_at
     if log_file:
         found["log"], found["cursor"] = tail(log_file, args.get("cursor"))
     elif name == "systemd":

@@ -147,6 +147,13 @@ class Status(Answer):
     log: list[str] = Field(default_factory=list)
     cursor: str | None = None
     listens: list[int] | None = None
+    now: float | None = None  # the host's clock, to be compared with `process.started_at` only
+
+    @property
+    def running_for(self) -> float | None:
+        """Seconds since the process started, by the host's own clock; None: no process, or not told."""
+        started = self.process.started_at if self.process else None
+        return None if started is None or self.now is None else max(0.0, self.now - started)
 
 
 class Hello(Answer):

@@ -1,4 +1,4 @@
-"""What is changed and where it lives: settings, carriers, keys. Shared words of kinds, formats, engines and managers."""
+"""What is changed and where it lives: settings, carriers, keys; words shared by all families."""
 
 from __future__ import annotations
 

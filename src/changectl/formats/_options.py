@@ -209,6 +209,8 @@ def _refuse_hidden(words: Sequence[OptionWord], wrapper: str, key: Key) -> None:
             f"line {likely.line}: {key.names[0]} is not on the command line, but variables may hold it ({names}): "
             f"look there (an env carrier with `at: {likely.splits}` and `then: flags`)",
             likely.splits,
+            [word.splits for word in variables],
+            insertable=bool(_HOLDS_OPTIONS.search(likely.splits)),
         )
     if wrapper:
         line = words[0].line if words else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from changectl.core.errors import EditRefused
@@ -17,13 +18,19 @@ class ValueElsewhere(EditRefused):
 
     Attributes:
         variable: the variable's name, without `$` and braces.
+        candidates: variables that may hold the whole option with its value; empty: `variable` is the value.
+        insertable: whether `variable` is named like one that holds options, so that a new one may be added there.
     """
 
     reason = "value_elsewhere"
 
-    def __init__(self, message: str, variable: str) -> None:
+    def __init__(
+        self, message: str, variable: str, candidates: Sequence[str] = (), *, insertable: bool = False
+    ) -> None:
         super().__init__(message)
         self.variable = variable
+        self.candidates = tuple(candidates)
+        self.insertable = insertable
 
 
 def decode(data: bytes) -> str:

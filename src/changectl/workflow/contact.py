@@ -28,7 +28,7 @@ from changectl.core.precheck import NOT_EXPOSED, CheckResult, Seen, Situation, T
 from changectl.core.settings import Value
 from changectl.core.step import Step
 from changectl.core.wanted import Wanted
-from changectl.workflow.locate import FileEdit, Locator, as_text, file_values
+from changectl.workflow.locate import FileEdit, InFile, Locator, as_text, file_values
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
@@ -136,8 +136,8 @@ def three_values(
     rows = [
         ThreeValues(
             setting.name,
-            _declared(in_files[setting.name], setting.name == wanted.label),
-            Seen(running.get(setting.name)) if argv is not None else Seen(known=False, why="no running process"),
+            _declared(in_files[setting.name].seen, setting.name == wanted.label),
+            _in_process(running.get(setting.name), in_files[setting.name], argv is not None),
             Seen(reported[setting.name]) if setting.name in reported else NOT_EXPOSED,
             setting,
         )
@@ -154,6 +154,14 @@ def _declared(in_file: Seen, is_wanted: bool) -> Seen:
     if is_wanted or not in_file.known or in_file.value is not None:
         return in_file
     return NOT_IN_FILES
+
+
+def _in_process(value: Value, in_file: InFile, is_running: bool) -> Seen:
+    if not is_running:
+        return Seen(known=False, why="no running process")
+    if value is None and in_file.read_by_engine:
+        return Seen(known=False, why="the engine reads it from its file")
+    return Seen(value)
 
 
 def _variable(wanted: Wanted, locator: Locator, environ: Mapping[str, str] | None) -> ThreeValues:

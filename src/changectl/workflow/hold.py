@@ -121,6 +121,7 @@ class Hold:
             self.tools.reporter,
             self.tools.interrupts.check,
             last,
+            self.host_run_name,
         )
         self.outage += self.tools.clock.monotonic() - self._stopped_at
         self.recorder.note("ready.outcome", {**known, **self._told(result)})

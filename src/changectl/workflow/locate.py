@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from changectl import formats
 from changectl.core.engine import Engine
@@ -14,6 +15,8 @@ from changectl.core.observed import Observed
 from changectl.core.precheck import Seen
 from changectl.core.settings import Carrier, Key, Reading, Setting, Value
 from changectl.core.wanted import Wanted, key_of
+
+ON_COMMAND_LINE = ("flags", "env")  # formats whose values the process itself shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,14 @@ class Place:
     path: str
     data: bytes
     reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """A value in the files, and whether the engine reads that file itself (so no process argument shows it)."""
+
+    seen: Seen
+    read_by_engine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +91,16 @@ class Locator:
         after = formats.edit(place.data, place.carrier, place.key, wanted.to)
         return FileEdit(place.path, place.data, after, place)
 
-    def seen(self, setting: Setting) -> Seen:
+    def seen(self, setting: Setting) -> InFile:
         """A setting's value in the files."""
         try:
-            return Seen(self.find(Wanted("parameter", setting.name, setting, None)).reading.value)
+            place = self.find(Wanted("parameter", setting.name, setting, None))
         except Refused:
-            return Seen(None)
+            return InFile(Seen(None))
         except EditRefused as error:
-            return Seen(known=False, why=str(error))
+            return InFile(Seen(known=False, why=str(error)))
+        carried = (place.carrier.then or place.carrier.format) not in ON_COMMAND_LINE
+        return InFile(Seen(place.reading.value), carried and place.reading.value is not None)
 
     def _candidates(self, wanted: Wanted) -> Iterator[Carrier]:
         """The declared carriers; for variables also the manager's own sources, strongest first."""
@@ -121,21 +134,46 @@ class Locator:
             yield from reversed(files)
 
     def _in_variable(self, elsewhere: formats.ValueElsewhere, key: Key) -> Iterator[Place]:
-        """Follow `--flag ${NAME}` to where NAME gets its value."""
-        variable = replace(key, names=(elsewhere.variable,), negation=None, underscores=False)
+        """Follow `--flag ${NAME}`, or options in `$ARGS`, to where the variable gets its value."""
+        if not elsewhere.candidates:
+            variable = replace(key, names=(elsewhere.variable,), negation=None, underscores=False)
+            place = next(self._set_in_environment(lambda carrier: carrier, variable), None)
+            if place is None:
+                raise elsewhere
+            yield place
+            return
+        room: Place | None = None
+        for name in elsewhere.candidates:
+            for place in self._set_in_environment(partial(replace, at=name, then="flags"), key, holder=name):
+                if place.reading.value is not None:
+                    yield place
+                    return
+                room = room or (place if name == elsewhere.variable and elsewhere.insertable else None)
+        if room is None:
+            raise elsewhere
+        yield room
+
+    def _set_in_environment(
+        self, nested: Callable[[Carrier], Carrier], key: Key, holder: str | None = None
+    ) -> Iterator[Place]:
+        """The strongest place where a variable is set: `key` itself, or `holder` with options nested in it."""
+        outer = key if holder is None else Key((holder,), underscores=False)
         for carrier in self._environment():
             for path, data in reversed(self.manager.carrier_files(self.observed, carrier)):
-                reading = formats.read(data, carrier, variable)
-                if reading.value is not None:
-                    yield Place(carrier, variable, path, data, reading)
+                if formats.read(data, carrier, outer).value is not None:
+                    inner = nested(carrier)
+                    yield Place(inner, key, path, data, formats.read(data, inner, key))
                     return
-        raise elsewhere
 
 
-def file_values(locator: Locator, names: set[str]) -> dict[str, Seen]:
+def file_values(locator: Locator, names: set[str]) -> dict[str, InFile]:
     """Every setting of the engine that stands in a file, and all in `names` besides; by setting name."""
     values = {setting.name: locator.seen(setting) for setting in locator.engine.settings}
-    return {name: seen for name, seen in values.items() if name in names or (seen.known and seen.value is not None)}
+    return {
+        name: found
+        for name, found in values.items()
+        if name in names or (found.seen.known and found.seen.value is not None)
+    }
 
 
 def as_text(value: Value) -> str:

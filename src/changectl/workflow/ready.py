@@ -37,7 +37,7 @@ def deadline_for(target: Target, last_load: float | None) -> Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """It answers: how long that took, and what it said."""
+    """It answers: seconds from the process's start to the first real answer, and what it said."""
 
     seconds: float
     pages: Pages
@@ -63,7 +63,7 @@ class _Wait:
 
     target: Target
     cursor: str | None
-    started: float
+    run: str | None
     first: Status | None = None
     status: Status | None = None
     log: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class _Wait:
     cause_since: float = 0.0
 
     def look(self, now: float) -> None:
-        self.status = self.target.status(self.cursor)
+        self.status = self.target.status(self.cursor, self.run)
         self.first = self.first or self.status
         self.cursor = self.status.cursor or self.cursor
         self.log = [*self.log, *self.status.log][-LOG_KEPT:]
@@ -87,18 +87,23 @@ class _Wait:
         """The reason to stop waiting, in a word and a sentence."""
         assert self.status is not None  # noqa: S101  (look comes first)
         state = self.target.manager.state(self.status, self.first)
-        if self.cause is not None and now - self.cause_since >= (0 if state != "starting" else LAST_WORDS):
+        # Good starts log lines too that look like failures: only one that is certain ends the wait of a live process.
+        if self.cause is not None and self.cause.certain and now - self.cause_since >= LAST_WORDS:
             return "failure_line", f"the engine says why it cannot start: {self.cause.line.strip()}"
         if state == "crash_loop":
-            return "crash_loop", f"it ends by itself again and again ({self.status.result or 'no result'})"
+            return "crash_loop", f"it ends by itself ({self.status.result or 'no result'}){self._because()}"
         if self.down_since is not None and now - self.down_since >= DOWN_FOR:
-            return "process_gone", f"its process ended (status {self.status.exec_status}) and did not come back"
+            status = "" if self.status.exec_status is None else f" (status {self.status.exec_status})"
+            return "process_gone", f"its process ended{status} and did not come back{self._because()}"
         return None
+
+    def _because(self) -> str:
+        return "" if self.cause is None else f": {self.cause.line.strip()}"
 
 
 def wait_ready(
     target: Target, deadline: Deadline, cursor: str | None, clock: Clock, reporter: Reporter,
-    check: Callable[[], None], expected: float | None,
+    check: Callable[[], None], expected: float | None, run: str | None = None,
 ) -> Ready | NotReady:  # fmt: skip
     """Wait until the service gives a real answer with the right model, from a process that stays.
 
@@ -110,9 +115,10 @@ def wait_ready(
         reporter: told what the engine does.
         check: raises when somebody asked the run to end.
         expected: seconds that the last load took, for the display.
+        run: the run folder on the host of whoever started it.
     """
     begun = clock.monotonic()
-    wait = _Wait(target, cursor, begun)
+    wait = _Wait(target, cursor, run)
     while True:
         check()
         wait.look(now := clock.monotonic())
@@ -146,7 +152,8 @@ def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
     again = target.status(wait.cursor)
     if again.process is None or _identity(again) != _identity(wait.status):
         return None  # it answered and was replaced meanwhile: the new process has to show that it stays
-    return Ready(elapsed, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
+    loaded = again.running_for if again.running_for is not None else elapsed
+    return Ready(loaded, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
 
 
 def _identity(status: Status) -> tuple[int, int | None] | None:

@@ -117,9 +117,9 @@ class Target:
         said = self.ask("probe", {"requests": [one.as_args() for one in requests]}, timeout=longest + 10)
         return pages_from(said)
 
-    def status(self, cursor: str | None = None) -> Status:
-        """How the manager's process is, and its log since `cursor`."""
-        args = {"manager": self.manager_argument, "cursor": cursor, "log_file": self.service.log_file}
+    def status(self, cursor: str | None = None, run: str | None = None) -> Status:
+        """How the manager's process is, and its log since `cursor`; with `run` also what that run is starting."""
+        args = {"manager": self.manager_argument, "cursor": cursor, "log_file": self.service.log_file, "run": run}
         return Status.read(self.ask("status", args))
 
     def carriers(self) -> list[Carrier]:
