@@ -37,94 +37,124 @@ def looks_secret(key: str) -> bool:
     return False
 
 
-# One piece of a shell word: escaped, single-quoted, double-quoted, or bare.
-_SHELL_WORD = r"""(?:\\.|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|[^\s'"\\])+"""
-_GAP = r"(?:[ \t]|\\\r?\n)+"  # a command line may go on in the next line
-_NAME = r"[A-Za-z_][-A-Za-z0-9_.]*"
+# A name begins where no name goes on, and ends where it ends: so a search never looks at the same text many times over.
+_NAME = r"(?<![A-Za-z0-9_.])(?P<key>[A-Za-z_][-A-Za-z0-9_.]{0,255}+)"
+_GAP = r"(?:[ \t]|\\\r?\n)++"  # a command line may go on in the next line
 
-# Every pattern's group "value" is what has to go; "key", where there is one, must look secret.
-_VALUES = tuple(
-    re.compile(pattern, re.MULTILINE)
+# Shapes that are secret under any name; "value" is what has to go.
+_SHAPES = tuple(
+    re.compile(pattern)
     for pattern in (
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----\r?\n?(?P<value>[^-]*(?:-(?!----END)[^-]*)*)",
-        r"[A-Za-z][A-Za-z0-9+.-]*://(?P<value>[^\s/@'\"]+)@",
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\r?\n?(?P<value>[^-]*+(?:-(?!----END)[^-]*+)*+)",
+        r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}+://(?P<value>[^\s/@'\"]+)@",
         r"(?i:\b(?:bearer|basic)[ \t]+)(?P<value>[A-Za-z0-9._~+/=-]{6,})",
         r"(?<![A-Za-z0-9])(?P<value>(?:hf_|sk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|nvapi-|AKIA)[A-Za-z0-9_-]{8,})",
-        r"(?<![A-Za-z0-9])(?P<value>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*)",
-    )
-)
-_KEYED = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        # ?access_token=... inside a URL
-        rf"[?&](?P<key>{_NAME})=(?P<value>[^&\s'\"#]+)",
-        # "--api-key=abc" and "HF_TOKEN=abc def", quoted as a whole
-        rf"""(?P<q>['"])-{{0,2}}(?P<key>{_NAME})=(?P<value>(?:\\.|(?!(?P=q))[^\\\n])+)""",
-        # "--api-key", "abc": two members of a list
-        rf"""(?P<q>['"])-{{1,2}}(?P<key>{_NAME})(?P=q)\s*,\s*(?P<p>['"])(?P<value>(?:\\.|(?!(?P=p))[^\\\n])+)""",
-        # - --api-key / - abc: two members of a YAML list
-        rf"""^[ \t]*-[ \t]+['"]?-{{1,2}}(?P<key>{_NAME})['"]?[ \t]*\r?\n[ \t]*-[ \t]+(?P<value>[^\r\n]+)""",
-        # name: HF_TOKEN / value: abc, as Kubernetes and compose write it; also "name": "HF_TOKEN", "value": "abc"
-        rf"""['"]?\b(?:name|key)['"]?[ \t]*:[ \t]*['"]?(?P<key>{_NAME})['"]?\s*,?\s*['"]?value['"]?[ \t]*:[ \t]*"""
-        r"""(?P<value>"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^\r\n]+)""",
-        # --api-key abc
-        rf"""(?<![-\w])-{{1,2}}(?P<key>{_NAME}){_GAP}(?P<value>(?!-){_SHELL_WORD})""",
-        # api_key: | and the indented lines below it
-        rf"""^(?P<indent>[ \t]*)(?:-[ \t]+)?['"]?(?P<key>{_NAME})['"]?[ \t]*:[ \t]*[|>][-+0-9]*[ \t]*\r?\n"""
-        r"""(?P<value>(?:(?P=indent)[ \t]+[^\n]*\n?|[ \t]*\r?\n)+)""",
-        # api_key = \"\"\" ... \"\"\"
-        rf"""(?P<key>{_NAME})[ \t]*=[ \t]*(?P<q>\"\"\"|''')(?P<value>(?:(?!(?P=q))[\s\S])+)""",
-        # "api_key": "abc" and api_key: "abc" and api_key = "abc"
-        rf"""(?P<key>{_NAME})['"]?[ \t]*[:=][ \t]*(?P<q>['"])(?P<value>(?:\\.|(?!(?P=q))[^\\\n])+)""",
-        # a line of its own: api_key: abc def, API_KEY=abc def, export API_KEY=abc, X-Api-Key: abc
-        rf"""^[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+)?(?P<key>{_NAME})[ \t]*[:=][ \t]*(?P<value>[^\s'"|>][^\r\n]*)""",
-        # inside a line: -e HF_TOKEN=abc, {api_key: abc, ...}
-        rf"""(?<![\w.])-{{0,2}}(?P<key>{_NAME})=(?P<value>{_SHELL_WORD})""",
-        rf"""(?P<key>{_NAME}):[ \t]+(?P<value>(?![|>{{]|\${{)[^\s,'"}}\]]+)""",
+        r"(?<![A-Za-z0-9_-])(?P<value>eyJ[A-Za-z0-9_-]{8,4000}+\.[A-Za-z0-9_-]{1,9999}+\.[A-Za-z0-9_-]*)",
     )
 )
 
+# What stands before a value, and how the value goes on (see `_value`).
+_HEADS = tuple(
+    (re.compile(pattern, re.MULTILINE), how)
+    for pattern, how in (
+        (rf"[?&]{_NAME}=", "query"),
+        (rf"""(?P<q>['"])-{{0,2}}{_NAME}=""", "quoted"),  # "--api-key=abc" and "HF_TOKEN=abc def"
+        (rf"""['"]-{{1,2}}{_NAME}['"]\s*+,\s*+(?P<q>['"])""", "quoted"),  # "--api-key", "abc"
+        (rf"""^[ \t]*-[ \t]+['"]?-{{1,2}}{_NAME}['"]?[ \t]*\r?\n[ \t]*-[ \t]+""", "line"),  # the same as a YAML list
+        (  # name: HF_TOKEN, value: abc, as Kubernetes and compose write it, with or without quotes
+            rf"""\b(?:name|key)['"]?[ \t]*:[ \t]*['"]?{_NAME}['"]?\s*+(?:,\s*+)?['"]?value['"]?[ \t]*:[ \t]*""",
+            "quoted_or_line",
+        ),
+        (rf"(?<![-\w])-{{1,2}}{_NAME}{_GAP}(?!-)", "word"),  # --api-key abc
+        (rf"""^(?P<indent>[ \t]*)(?:-[ \t]+)?['"]?{_NAME}['"]?[ \t]*:[ \t]*[|>][-+0-9]*[ \t]*\r?\n""", "block"),
+        (rf"""{_NAME}[ \t]*=[ \t]*(?P<q>\"{{3}}|'{{3}})""", "triple"),
+        (rf"""{_NAME}['"]?[ \t]*[:=][ \t]*(?P<q>['"])""", "quoted"),  # "api_key": "abc"
+        # a line of its own: api_key: abc def, export API_KEY=abc, X-Api-Key: abc
+        (rf"""^[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+)?{_NAME}[ \t]*[:=][ \t]*(?=[^\s'"|>])""", "line"),
+        (rf"{_NAME}=", "word"),  # -e HF_TOKEN=abc
+        (rf"{_NAME}:[ \t]+(?![|>{{]|\${{)", "flow"),  # {api_key: abc, ...}
+    )
+)
+
+_TAILS = {
+    "query": re.compile(r"[^&\s'\"#]+"),
+    "line": re.compile(r"[^\r\n]+"),
+    "quoted_or_line": re.compile(r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'|[^\r\n]+"""),
+    # Pieces of a shell word: escaped, single-quoted, double-quoted, or bare.
+    "word": re.compile(r"""(?:\\.|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|[^\s'"\\])+"""),
+    "flow": re.compile(r"[^\s,'\"}\]]+"),
+    "'": re.compile(r"(?:\\.|[^'\\\n])+"),
+    '"': re.compile(r'(?:\\.|[^"\\\n])+'),
+}
 
 # Values that stand for something else and are no secrets themselves: templates, variables, "nothing".
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\$\{[A-Za-z_]\w*\}|null|true|false|none|~", re.IGNORECASE)
 
 
-def secret_spans(text: str) -> Iterator[list[tuple[int, int]]]:
-    """Where secret-looking values stand: one list of (start, end) for each pattern."""
-    for pattern in _VALUES:
-        yield [match.span("value") for match in pattern.finditer(text)]
-    for pattern in _KEYED:
-        yield list(_keyed(pattern, text))
+def secret_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where secret-looking values stand, as (start, end); they may overlap."""
+    for pattern in _SHAPES:
+        yield from (match.span("value") for match in pattern.finditer(text))
+    for head, how in _HEADS:
+        yield from _keyed(head, how, text)
 
 
-def _keyed(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+def _keyed(head: re.Pattern[str], how: str, text: str) -> Iterator[tuple[int, int]]:
     position = 0
-    while match := pattern.search(text, position):
+    quotes = _Quotes(text)
+    while match := head.search(text, position):
+        position = match.end("key")  # a value may hold a key of its own: Environment=TOKEN=...
         if not looks_secret(match["key"]):
-            position = match.end("key")  # not behind its value: that may hold a key of its own (Environment=TOKEN=...)
             continue
-        start, end = match.span("value")
-        end = _closing_quote(text, start, end)
-        position = max(end, match.end("key"))
-        if not _PLACEHOLDER.fullmatch(text[start:end].strip()):
+        start, end = _value(text, match, how)
+        if how == "word":
+            end = quotes.closing(start, end)
+        if end > start and not _PLACEHOLDER.fullmatch(text[start:end].strip()):
             yield start, end
+            position = max(end, position)
 
 
-def _closing_quote(text: str, start: int, end: int) -> int:
-    """Where a value that began inside quotes ends: at the quote that closes them, not behind the next pair."""
-    opened = ""
-    position = text.rfind("\n", 0, start) + 1
-    while position < start:
-        char = text[position]
-        if char == "\\":
-            position += 1
-        elif not opened and char in "'\"":
-            opened = char
-        elif char == opened:
-            opened = ""
-        position += 1
-    # A quote right before the value is its own, and the pattern has taken care of it.
-    if not opened or text[start - 1] == opened:
-        return end
-    closing = re.compile(rf"(?:\\.|[^\\{opened}])*").match(text, start, end)
-    return closing.end() if closing and closing.end() > start else end
+def _value(text: str, head: re.Match[str], how: str) -> tuple[int, int]:
+    """Where the value behind this head stands; an empty span when there is none."""
+    start = head.end()
+    if how == "triple":
+        end = text.find(head["q"], start)
+        return start, end if end >= 0 else len(text)
+    if how == "block":
+        tail = re.compile(rf"(?:{re.escape(head['indent'])}[ \t]+[^\n]*(?:\n|$)|[ \t]*\r?\n)+")
+    else:
+        tail = _TAILS[head["q"] if how == "quoted" else how]
+    found = tail.match(text, start)
+    return start, found.end() if found else start
+
+
+class _Quotes:
+    """Knows which quotes are open on a line; asked from left to right, it reads every character once."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self._opened = ""
+
+    def closing(self, start: int, end: int) -> int:
+        """Where a word that began inside quotes ends: at the quote that closes them, not behind the next pair."""
+        opened = self._open_at(start)
+        if not opened or self._text[start - 1] == opened:  # a quote right before the value is its own
+            return end
+        found = _TAILS[opened].match(self._text, start, end)
+        return found.end() if found else end
+
+    def _open_at(self, place: int) -> str:
+        line = self._text.rfind("\n", self._position, place)
+        if line >= 0:
+            self._position, self._opened = line + 1, ""
+        while self._position < place:
+            char = self._text[self._position]
+            if char == "\\":
+                self._position += 1
+            elif not self._opened and char in "'\"":
+                self._opened = char
+            elif char == self._opened:
+                self._opened = ""
+            self._position += 1
+        return self._opened

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -235,3 +236,37 @@ def test_short_and_blank_values_trip_nothing_and_nothing_shows_the_secrets() -> 
     wire = Tripwire(["abc", "", "       ", "planted-value"])
     wire.check("evidence", b"abc         abc")
     assert repr(wire) == "Tripwire(1 secrets)"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "-",
+        "a=",
+        "a=b ",
+        "'\"",
+        "token=",
+        "--api-key ",
+        "a:",
+        "\\",
+        "http://",
+        "name: ",
+        "eyJaaaaaaaa.",
+        "eyJ-",
+        'a="""',
+        "- --x\n- ",
+        "bearer ",
+        "token=abc ",
+        "\n",
+        "api_key: |\n  x\n",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "api_key='",
+        "é",
+    ],
+)
+def test_no_text_makes_redaction_slow(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    start = time.monotonic()
+    redact_text(text)
+    assert time.monotonic() - start < 2  # a search that reads the same text again and again would take minutes
