@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.lab.harness import install, root
+from tests.lab.harness import install, root, vllm_install
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.lab import Lab
 from tests.lab.harness.services import LlamaService
+from tests.lab.harness.vllm_service import VllmService
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +61,44 @@ def llama_service(lab: Lab) -> Iterator[Callable[..., LlamaService]]:
 
     def make(host: LabHost, **options: Any) -> LlamaService:
         service = LlamaService(host, **options)
+        made.append(service)
+        service.install()
+        return service
+
+    yield make
+    for service in made:
+        _sound(service.host)
+        service.uninstall()
+
+
+@pytest.fixture(scope="session")
+def vllm_machine(lab_machine: None) -> None:
+    """The real vLLM is in the cache: installed here (2.5 GB, about two minutes) where installing is allowed."""
+    if vllm_install.installed() or install.may_install():
+        vllm_install.install()
+        return
+    reason = "vLLM is not in the lab's cache; LAB_INSTALL=1 installs it"
+    if install.demanded():
+        pytest.fail(f"CI leaves nothing out, but: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def v1(vllm_machine: None, lab: Lab) -> LabHost:
+    """The host for vLLM, up and reachable; it boots after vLLM was installed and sees it read-only."""
+    return _sound(lab.host("v1"))
+
+
+@pytest.fixture
+def vllm_service(v1: LabHost) -> Iterator[Callable[..., VllmService]]:
+    """A maker of vLLM services on `v1`: `vllm_service(flags={...})` installs, starts and waits (40 s and more).
+
+    One at a time; all of them are removed after the test.
+    """
+    made: list[VllmService] = []
+
+    def make(**options: Any) -> VllmService:
+        service = VllmService(v1, **options)
         made.append(service)
         service.install()
         return service

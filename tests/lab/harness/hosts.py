@@ -12,25 +12,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.lab.harness import cgroups, network
+from tests.lab.harness import cgroups, disk, network
 from tests.lab.harness.leftovers import descendants
 
-LAUNCHER = Path(__file__).resolve().parents[3] / "src" / "changectl" / "demo" / "llama_server.py"
 ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8")
-_NETWORK_UNIT = """[Unit]
-Description=The address of this lab host
-Before=network.target ssh.service
-DefaultDependencies=no
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/sbin/ip addr replace {address}/24 dev host0
-ExecStart=/sbin/ip link set host0 up
-
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 class LabError(Exception):
@@ -89,24 +74,8 @@ class LabHost:
         return self._nspawn is not None and self._nspawn.poll() is None
 
     def prepare(self) -> None:
-        """Lay the host's own disk over the common root: its name, keys, address and the engine's command."""
-        for part in ("upper", "work", "root"):
-            (self.folder / part).mkdir(parents=True, exist_ok=True)
-        options = f"lowerdir={self.root},upperdir={self.folder / 'upper'},workdir={self.folder / 'work'}"
-        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, str(self.merged)], check=True)
-        etc = self.merged / "etc"
-        (etc / "hostname").write_text(f"{self.name}\n")
-        (etc / "hosts").write_text(f"127.0.0.1 localhost\n{self.address} {self.name}\n")
-        key = etc / "ssh/ssh_host_ed25519_key"
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", str(key)], check=True)
-        unit = etc / "systemd/system/lab-network.service"
-        unit.write_text(_NETWORK_UNIT.format(address=self.address))
-        (etc / "systemd/system/multi-user.target.wants/lab-network.service").symlink_to(unit.name)
-        for home, owner in ((self.merged / "root", 0), (self.merged / "home/ops", 1000)):
-            _authorise(home, owner, self.public_key)
-        command = self.merged / "usr/local/bin/llama-server"
-        command.write_text("#!/usr/bin/python3\n" + LAUNCHER.read_text())
-        command.chmod(0o755)
+        """Lay the host's own disk over the common root."""
+        disk.prepare(self.folder, self.root, self.name, self.address, self.public_key)
 
     def boot(self, timeout: float = 60) -> None:
         """Start the host and wait until it is up and its sshd answers; raise LabError if it does not in time."""
@@ -271,15 +240,6 @@ class LabHost:
         """Undo the mount and throw the host's disk away; stop it before."""
         subprocess.run(["umount", "--lazy", str(self.merged)], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _authorise(home: Path, owner: int, public_key: str) -> None:
-    folder = home / ".ssh"
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o700)
-    (folder / "authorized_keys").write_text(public_key)
-    for path in (folder, folder / "authorized_keys"):
-        shutil.chown(path, owner, owner)
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 from tests.lab.harness.install import SUITE
 from tests.lab.harness.paths import CACHE, digest_of, made_once
 
-PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,iproute2,procps,sudo,attr,acl,ca-certificates,libgomp1"
+PACKAGES = (
+    "systemd,systemd-sysv,dbus,openssh-server,python3,iproute2,procps,sudo,attr,acl,ca-certificates,"
+    "libgomp1,libnuma1"  # what the engines link to
+)
 XLLAMACPP = "2026.10.11549"
 #: The interpreter of the hosts (Debian bookworm), for which the engine's wheel is chosen whatever runs the tests.
 HOST_PYTHON = "3.11"
