@@ -39,7 +39,7 @@ class Redactor:
         """The text without known secrets, in any of their forms, and without what looks secret."""
         text = self.known(text)
         parts, done = [], 0
-        for start, end in _merge(secret_spans(text)):
+        for start, end in _merge(span for spans in secret_spans(text) for span in spans):
             value = text[start:end]
             parts += [text[done:start], value if _MARKER.fullmatch(value.strip()) else self._hide(value)]
             done = end

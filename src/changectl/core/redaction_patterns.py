@@ -91,12 +91,12 @@ _TAILS = {
 _PLACEHOLDER = re.compile(r"\{\{[^{}]*\}\}|\$\{[A-Za-z_]\w*\}|null|true|false|none|~", re.IGNORECASE)
 
 
-def secret_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where secret-looking values stand, as (start, end); they may overlap."""
+def secret_spans(text: str) -> Iterator[list[tuple[int, int]]]:
+    """Where secret-looking values stand: for each pattern a list of (start, end), which may overlap others' spans."""
     for pattern in _SHAPES:
-        yield from (match.span("value") for match in pattern.finditer(text))
+        yield [match.span("value") for match in pattern.finditer(text)]
     for head, how in _HEADS:
-        yield from _keyed(head, how, text)
+        yield list(_keyed(head, how, text))
 
 
 def _keyed(head: re.Pattern[str], how: str, text: str) -> Iterator[tuple[int, int]]:
