@@ -103,6 +103,7 @@ def load_plan(path: Path, project: Project) -> LoadedPlan:
     plan = _collect(problems, lambda: plans.from_source(source, kinds=kinds.specs(), levels=levels, lacking=lacking))
     named = _collect(problems, lambda: _workload(plan, source, loaded, project))
     checks = _collect(problems, lambda: _checks(plan, source, project))
+    _collect(problems, lambda: _check_names_of_settings(plan, source, loaded))
     if problems or plan is None or loaded is None or named is None or checks is None:
         raise InputError(in_file_order(problems))
     written, workload = named
@@ -135,6 +136,22 @@ def _no_service(name: str, project: Project) -> str:
 
 def _lacking(service: Service) -> dict[str, str]:
     return lacking_metrics(service.engine.name, engines.load(service.engine.spec).protocols)
+
+
+def _check_names_of_settings(plan: Plan | None, source: Source, loaded: LoadedService | None) -> None:
+    """Refuse what the service's engine does not know by that name, before any host is asked."""
+    if plan is None or loaded is None:
+        return
+    engine = engines.load(loaded.service.engine.spec)
+    problems: list[Problem] = []
+    for index, step in enumerate(plan.steps):
+        try:
+            kinds.load(step.change.kind).wanted(step.change.spec, engine)
+        except InputError as error:
+            path = ("steps", index, "change", step.change.kind, "name")
+            problems += [source.problem(path, problem.message, problem.hint) for problem in error.problems]
+    if problems:
+        raise InputError(problems)
 
 
 def _workload(

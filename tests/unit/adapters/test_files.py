@@ -91,6 +91,15 @@ def test_an_unknown_service_is_a_problem_of_the_plan(root: Path) -> None:
     assert problem.hint == "did you mean `chat`? known: chat"
 
 
+def test_a_parameter_that_the_engine_does_not_have_is_a_problem_of_the_step(root: Path) -> None:
+    edit(root / PLAN, "name: max-num-seqs", "name: max-num-seq")
+
+    (problem,) = problems(root)
+
+    assert (problem.file, problem.line, problem.path) == (PLAN, 6, "steps/1/change/parameter/name")
+    assert "max-num-seqs" in problem.hint
+
+
 def test_a_service_is_called_like_its_file(root: Path) -> None:
     edit(root / "inventory/services/chat.yml", "service: chat", "service: talk")
 

@@ -100,6 +100,16 @@ def test_a_unit_holds_flags_or_environment() -> None:
     assert message == "a unit does not hold `yaml`"
 
 
+def test_an_environment_file_nests_only_options() -> None:
+    place, path, message, hint = mistake(
+        COMMAND_SERVICE, "{file: start.env, format: env}", "{file: start.env, format: env, at: OPTS}"
+    )
+
+    assert (place, path) == ("chat.yml:19:36", "config/1/at")
+    assert message == "`at` alone has no meaning in `env`"
+    assert "then: flags" in hint
+
+
 @pytest.mark.parametrize("match", ["(", "workers", r"(\d+)", r"(?P<value>a)(?P<other>b)", r"(?P<number>\d+)"])
 def test_a_pattern_needs_one_group_named_value(match: str) -> None:
     place, path, _, hint = mistake(SERVICE, r"'--max-num-seqs (?P<value>\d+)'", f"'{match}'")

@@ -1,0 +1,66 @@
+"""The pages about plans, services and the project file: their examples are read, and no key goes without a word."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from grammar_samples import read_plan, read_service
+from pydantic import BaseModel
+
+from changectl.core import project, workload
+from changectl.core.carrier_entry import CarrierEntry
+from changectl.core.plan import Plan
+from changectl.core.project import ProjectFile
+from changectl.core.service import Service
+from changectl.core.step import Step
+
+PAGES = Path(__file__).parents[3] / "docs" / "reference"
+
+
+def page(name: str) -> str:
+    return (PAGES / name).read_text(encoding="utf-8")
+
+
+def examples(name: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page(name), re.DOTALL)
+
+
+def test_the_plans_of_the_page_are_good() -> None:
+    found = examples("plan.md", "yaml")
+
+    assert found
+    for text in found:
+        read_plan(text)
+
+
+def test_the_services_of_the_page_are_good() -> None:
+    found = examples("service.md", "yaml")
+
+    assert len(found) == 2
+    for text in found:
+        read_service(text)
+
+
+def test_the_project_file_and_the_workload_of_the_pages_are_good() -> None:
+    for text in examples("project-file.md", "toml"):
+        project.load(text, "changectl.toml")
+    for text in examples("service.md", "json"):
+        workload.load(text.encode(), "w.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("plan.md", Plan),
+        ("plan.md", Step),
+        ("service.md", Service),
+        ("service.md", CarrierEntry),
+        ("project-file.md", ProjectFile),
+    ],
+)
+def test_every_key_is_described(name: str, model: type[BaseModel]) -> None:
+    keys = [info.alias or field for field, info in model.model_fields.items()]
+
+    assert [key for key in keys if f"`{key}`" not in page(name)] == []
