@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from typing import BinaryIO, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple
 
 # Value types of metadata: struct codes of the fixed-size ones.
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
@@ -15,6 +16,7 @@ _BLOCKS: Dict[int, Tuple[int, int]] = {
     18: (256, 98), 19: (256, 50), 20: (32, 18), 21: (256, 110), 22: (256, 82), 23: (256, 136), 24: (1, 1), 25: (1, 2),
     26: (1, 4), 27: (1, 8), 28: (1, 8), 29: (256, 56), 30: (1, 2), 34: (256, 54), 35: (256, 66), 39: (32, 17),
 }  # fmt: skip
+_SHORT = 200  # bytes of a text that is worth telling: a chat template is not
 _MOST = 1 << 24  # more entries than any real file has: a damaged count
 
 
@@ -51,20 +53,26 @@ class _Reader:
 
 def problem(path: str, size: int) -> Optional[str]:
     """What is wrong with the file; None: its data reaches as far as its header says."""
+    return examine(path, size)[0]
+
+
+def examine(path: str, size: int) -> Tuple[Optional[str], Dict[str, Any]]:
+    """What is wrong with the file (None: nothing), and the numbers and short texts of its header by name."""
+    found: Dict[str, Any] = {}
     try:
         with open(path, "rb") as source:
-            needed = required_size(source, size)
+            needed = required_size(source, size, found)
     except Damaged as damage:
-        return f"the GGUF file {damage}"
+        return f"the GGUF file {damage}", {}
     except (struct.error, ValueError, OverflowError):
-        return "the GGUF header is damaged"
+        return "the GGUF header is damaged", {}
     if needed > size:
-        return f"the GGUF file is cut off: it has {size} bytes and its header asks for {needed}"
-    return None
+        return f"the GGUF file is cut off: it has {size} bytes and its header asks for {needed}", {}
+    return None, found
 
 
-def required_size(source: BinaryIO, size: int) -> int:
-    """The length that the tensor table asks for.
+def required_size(source: BinaryIO, size: int, found: Optional[Dict[str, Any]] = None) -> int:
+    """The length that the tensor table asks for; `found` is filled with the header's plain values.
 
     Raises:
         Damaged: the header itself is not whole or not understood.
@@ -82,13 +90,28 @@ def required_size(source: BinaryIO, size: int) -> int:
     alignment = 32
     for _ in range(pairs):
         key, kind = reader.string(size), reader.number("I")
+        value = _plain_value(reader, kind, size)
+        if value is not None and found is not None:
+            found[key.decode("utf-8", "replace")] = value
         if key == b"general.alignment" and kind == 4:
-            alignment = reader.number("I") or 32
-        else:
-            _skip_value(reader, kind, size)
+            alignment = value or 32
     ends = [_tensor_end(reader, size) for _ in range(tensors)]
     begin = -(-source.tell() // alignment) * alignment
     return begin + max(ends) if ends else source.tell()
+
+
+def _plain_value(reader: _Reader, kind: int, limit: int) -> Any:
+    """A number or a short text; anything longer is passed over, and reads None."""
+    if kind in _SCALARS:
+        code = _SCALARS[kind]
+        number = struct.unpack(reader.order + code, reader.take(struct.calcsize(code)))[0]
+        # JSON knows no such numbers.
+        return None if isinstance(number, float) and not math.isfinite(number) else number
+    if kind == _STRING:
+        text = reader.string(limit)
+        return text.decode("utf-8", "replace") if len(text) <= _SHORT else None
+    _skip_value(reader, kind, limit)
+    return None
 
 
 def _skip_value(reader: _Reader, kind: int, limit: int, depth: int = 0) -> None:

@@ -76,7 +76,7 @@ def _entry(full: str, name: str, problems: List[Dict[str, str]]) -> Dict[str, An
         if not stat.S_ISREG(status.st_mode):
             problems.append({"path": name, "problem": "is not a regular file"})
             return entry
-        entry["header"], found = _check(full, status.st_size)
+        entry["header"], found, entry["facts"] = _check(full, status.st_size)
         problems += [{"path": name, "problem": text} for text in found]
     except OSError as error:
         word = "is a link that leads nowhere" if os.path.islink(full) and not os.path.exists(full) else error.strerror
@@ -84,19 +84,20 @@ def _entry(full: str, name: str, problems: List[Dict[str, str]]) -> Dict[str, An
     return entry
 
 
-def _check(full: str, size: int) -> Tuple[Optional[str], List[str]]:
-    """The kind of file by name or first bytes, and what is wrong with it."""
+def _check(full: str, size: int) -> Tuple[Optional[str], List[str], Optional[Dict[str, Any]]]:
+    """The kind of file by name or first bytes, what is wrong with it, and its header's own figures."""
     with open(full, "rb") as source:
         begin = source.read(64)
     if begin.startswith(_POINTER):
-        return "git-lfs", ["is a git-lfs pointer: the real file was never downloaded"]
+        return "git-lfs", ["is a git-lfs pointer: the real file was never downloaded"], None
     if full.endswith(".gguf") or begin.startswith(b"GGUF"):
-        return "gguf", _list(gguf.problem(full, size))
+        wrong, facts_of_header = gguf.examine(full, size)
+        return "gguf", _list(wrong), facts_of_header or None
     if full.endswith(".safetensors"):
-        return "safetensors", _list(safetensors.problem(full, size))
+        return "safetensors", _list(safetensors.problem(full, size)), None
     if full.endswith(".safetensors.index.json"):
-        return "index", [item["problem"] for item in safetensors.index_problems(full)]
-    return None, []
+        return "index", [item["problem"] for item in safetensors.index_problems(full)], None
+    return None, [], None
 
 
 def _list(text: Optional[str]) -> List[str]:
