@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.lab.desk import Desk
 from tests.lab.harness import install, root, vllm_install
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.lab import Lab
@@ -69,6 +71,12 @@ def llama_service(lab: Lab) -> Iterator[Callable[..., LlamaService]]:
     for service in made:
         _sound(service.host)
         service.uninstall()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """An operator's project folder, still empty, and the installed command."""
+    return Desk(tmp_path / "project", tmp_path / "home")
 
 
 @pytest.fixture(scope="session")

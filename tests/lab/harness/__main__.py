@@ -36,6 +36,9 @@ def main() -> int:
 
 
 def _up() -> int:
+    # However it is told to end, the hosts go first; also where the shell started it with Ctrl-C ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     with Lab() as lab:
         hosts = lab.up("h1", "h2", "c1")
         services = [LlamaService(host, size="medium") for host in hosts[:2]]
@@ -56,7 +59,6 @@ def _up() -> int:
             sys.stdout.write(f"{service.host.name}: {service.unit} at {service.url}\n")
         sys.stdout.write("Ctrl-C stops the lab and throws its hosts away.\n")
         sys.stdout.flush()
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             signal.pause()
         except KeyboardInterrupt:

@@ -41,7 +41,7 @@ def nspawns(hosts: Path) -> list[int]:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if Path(words[0]).name == "systemd-nspawn" and any(word.startswith(f"{hosts}/") for word in words):
+        if Path(words[0]).name == "systemd-nspawn" and any(word.startswith(f"--directory={hosts}/") for word in words):
             found.append(int(entry.name))
     return found
 

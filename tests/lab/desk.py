@@ -1,0 +1,142 @@
+"""An operator's desk: a project folder with an inventory, and the installed `changectl` run in it as a person would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.lab.harness.hosts import LabHost
+from tests.lab.harness.inventory import describe_service, write_inventory
+from tests.lab.harness.services import LlamaService
+
+CONSOLE_SCRIPT = Path(sys.executable).parent / "changectl"
+PROMPTS = "".join(
+    f'{{"id": "story-{number}", "prompt": "Story number {number} begins", "max_tokens": 24}}\n' for number in range(12)
+)
+#: Short, and enough: a level needs 20 good answers to be judged.
+REQUESTS = 24
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What `--json` printed."""
+        try:
+            document: dict[str, Any] = json.loads(self.out)
+        except ValueError as error:
+            raise AssertionError(f"not one JSON document (exit {self.code}): {self.out!r}\n{self.err}") from error
+        return document
+
+    def expect(self, code: int) -> Ended:
+        """Return itself; raise AssertionError with all that was said if the exit code is another one."""
+        assert self.code == code, f"exit code {self.code} instead of {code}\n{self.out}\n{self.err}"
+        return self
+
+
+@dataclass
+class Desk:
+    """One project of one operator: `folder` holds hosts.yml, services/, workloads/ and the plans."""
+
+    folder: Path
+    home: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def lay_out(
+        self,
+        services: Sequence[LlamaService],
+        *,
+        user: str = "root",
+        levels: str = "{normal: 4 streams}",
+        more: str = "",
+        variables: Mapping[str, Any] | None = None,
+        texts: Mapping[str, str] | None = None,
+    ) -> Desk:
+        """Write the inventory; `texts` replaces service files by name, `more` is appended to those it does not."""
+        described = {
+            service.name: (texts or {}).get(service.name) or describe_service(service, levels=levels, more=more)
+            for service in services
+        }
+        hosts: dict[str, LabHost] = {service.host.name: service.host for service in services}
+        self.home.mkdir(parents=True, exist_ok=True)
+        write_inventory(
+            self.folder,
+            list(hosts.values()),
+            user=user,
+            services=described,
+            workloads={f"{service.name}.jsonl": PROMPTS for service in services},
+            variables=variables,
+        )
+        return self
+
+    def plan(self, *changes: str, service: str = "chat", requests: int = REQUESTS, more: str = "") -> str:
+        """Write a plan with one step per change (the YAML after `change:`), and return its file's name."""
+        steps = "".join(f"  - change: {change}\n    expect: neutral\n{more}" for change in changes)
+        name = f"plan-{len(list(self.folder.glob('plan-*.yml')))}.yml"
+        (self.folder / name).write_text(
+            f"version: 1\nservice: {service}\nreason: a test of the lab\neffort: quick\n"
+            f"conditions: {{requests: {requests}}}\nsteps:\n{steps}"
+        )
+        return name
+
+    def run(self, *words: str, timeout: float = 150) -> Ended:
+        """Run the installed console script and wait for its end."""
+        with self.start(*words) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                out, err = process.communicate()
+                raise AssertionError(f"changectl {' '.join(words)} does not end\n{out}\n{err}") from None
+        return Ended(process.returncode, out, err)
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start the installed console script; nothing of this machine's own configuration reaches it."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LC_ALL": "C.UTF-8", **self.environment}
+        return subprocess.Popen(
+            [str(CONSOLE_SCRIPT), *words],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def apply(self, plan: str) -> Ended:
+        """Apply a plan, with the result as a document."""
+        return self.run("apply", "-i", "hosts.yml", "--json", plan)
+
+    def show(self, run: str) -> dict[str, Any]:
+        """Return the story of a run as `show --json` tells it."""
+        return self.run("show", "--json", run).expect(0).document
+
+    def preview(self, plan: str) -> Ended:
+        """Run `changectl plan`, with the result as a document."""
+        return self.run("plan", "-i", "hosts.yml", "--json", plan)
+
+    def revert(self, run: str) -> Ended:
+        """Take a run back, with the result as a document."""
+        return self.run("revert", "-i", "hosts.yml", "--json", run)
+
+
+def wait_for(condition: Callable[[], bool], what: str, timeout: float = 60) -> None:
+    """Wait until a condition holds; raise AssertionError if it does not in time."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {timeout:.0f} s in vain: {what}"
+        time.sleep(0.05)
