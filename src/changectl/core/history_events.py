@@ -70,6 +70,7 @@ class StepBody(TypedDict):
     """One step of `run.opened`."""
 
     change: ChangeBody
+    summary: str  # the change in the plan's own words
     expect: Any
     accept: Any
 
@@ -113,7 +114,8 @@ class StepClosed(TypedDict):
     outcome: Outcome
     verdict: str | None
     outage_seconds: float | None  # how long the service did not answer because of this step; None: not known
-    reason: str
+    reason: str  # a stable word
+    text: str  # the same for people
 
 
 def text_of(body: Mapping[str, Any], name: str) -> str:

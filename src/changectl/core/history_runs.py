@@ -44,7 +44,8 @@ class StepSummary:
     change: ChangeText
     outcome: str  # one of OUTCOMES, or OPEN, or "not_started" once the run is closed
     verdict: str | None
-    reason: str
+    reason: str  # a stable word
+    text: str  # the same for people
     outage_seconds: float | None  # None: not known
     failures_flagged: bool  # more than 1 % of the requests failed, before or after
     started_at: str | None
@@ -123,28 +124,31 @@ def _steps(opened: Mapping[str, Any], events: Sequence[Event], *, over: bool) ->
 
 
 def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, over: bool) -> StepSummary:
-    verdict, closed = _last(events, kinds.VERDICT), _last(events, kinds.STEP_CLOSED)
+    closed = _last(events, kinds.STEP_CLOSED)
     end: Mapping[str, Any] = closed.body if closed else {}
-    judged: Mapping[str, Any] = verdict.body if verdict else {}
+    judged = [event.body for event in events if event.kind == kinds.VERDICT]  # one for each instance
     unfinished = "not_started" if over and not events else OPEN
     return StepSummary(
         number=number,
-        change=change_text(mapping_of(declared, "change")),
+        change=change_text(mapping_of(declared, "change"), text_of(declared, "summary")),
         outcome=text_of(end, "outcome") or unfinished,
-        verdict=text_of(end, "verdict") or text_of(judged, "verdict") or None,
+        verdict=text_of(end, "verdict") or text_of(judged[-1] if judged else {}, "verdict") or None,
         reason=text_of(end, "reason"),
+        text=text_of(end, "text"),
         outage_seconds=number_of(end, "outage_seconds"),
-        failures_flagged=failures_flagged(judged),
+        failures_flagged=any(failures_flagged(body) for body in judged),
         started_at=events[0].at if events else None,
         closed_at=closed.at if closed else None,
     )
 
 
-def change_text(body: Mapping[str, Any]) -> ChangeText:
-    """The change of a step of `run.opened`."""
+def change_text(body: Mapping[str, Any], summary: str = "") -> ChangeText:
+    """The change of a step of `run.opened`; `summary` is the plan's own wording of it."""
     values = [body.get(name) for name in ("from", "to")]
     before, after = (None if value is None or value == ABSENT else str(value) for value in values)
-    return ChangeText(text_of(body, "kind"), text_of(body, "name"), before, after, "from" in body)
+    # An asserted absence and no assertion are both recorded as null; only the wording tells them apart.
+    asserted = "from" in body and (before is not None or "whatever it is" not in summary)
+    return ChangeText(text_of(body, "kind"), text_of(body, "name"), before, after, asserted)
 
 
 def failures_flagged(verdict: Mapping[str, Any]) -> bool:

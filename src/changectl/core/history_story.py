@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from changectl.core import history_events as kinds
-from changectl.core.history_events import mappings_of, number_of, text_of
+from changectl.core.history_events import items_of, mappings_of, number_of, text_of
 from changectl.core.history_runs import RunSummary, StepSummary, summarise
 from changectl.core.ports import Event, Json
 
@@ -57,6 +57,9 @@ class RunStory:
     run: RunSummary
     plan_text: str
     prechecks: tuple[Json, ...]  # those of the run as a whole
+    text: str  # how a revert ended, for people
+    ready: tuple[Json, ...]  # of a revert, which has no steps
+    verify: tuple[Json, ...]
     steps: tuple[StepStory, ...]
     timeline: tuple[Entry, ...]
 
@@ -83,21 +86,30 @@ def run_story(events: Sequence[Event]) -> RunStory:
         body = declared[summary.number - 1] if summary.number <= len(declared) else {}
         steps.append(_step_story(summary, body, own))
     whole = [event for event in events if event.step == 0]
-    return RunStory(run, text_of(opened, "plan_text"), _prechecks(whole), tuple(steps), tuple(timeline(events)))
+    ends = [event.body for event in whole if event.kind == kinds.outcome(kinds.REVERT)]
+    return RunStory(
+        run=run,
+        plan_text=text_of(opened, "plan_text"),
+        prechecks=_prechecks(whole),
+        text=text_of(ends[-1], "text") if ends else "",
+        ready=_bodies(whole, kinds.outcome(kinds.READY)),
+        verify=_bodies(whole, kinds.outcome(kinds.VERIFY)),
+        steps=tuple(steps),
+        timeline=tuple(timeline(events)),
+    )
 
 
 def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -> StepStory:
-    verdicts = [event.body for event in events if event.kind == kinds.VERDICT]
-    verdict: Json = verdicts[-1] if verdicts else {}
+    verdicts = _bodies(events, kinds.VERDICT)  # one for each instance that was tried
     return StepStory(
         summary=summary,
         expect=declared.get("expect"),
         accept=declared.get("accept"),
         prechecks=_prechecks(events),
         edits=_bodies(events, kinds.EDIT),
-        reasons=_reasons(verdict, "reasons"),
-        rows=tuple(mappings_of(verdict, "rows")),
-        flags=_reasons(verdict, "flags"),
+        reasons=_parts(verdicts, "reasons"),
+        rows=tuple(row for row in _parts(verdicts, "rows") if "metric" in row),
+        flags=_parts(verdicts, "flags"),
         effective=_bodies(events, kinds.outcome(kinds.EFFECTIVE)),
         ready=_bodies(events, kinds.outcome(kinds.READY)),
         measurements=_bodies(events, kinds.outcome(kinds.MEASURE)),
@@ -108,16 +120,16 @@ def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -
 
 
 def _prechecks(events: Sequence[Event]) -> tuple[Json, ...]:
+    return _parts(_bodies(events, kinds.PRECHECK), "results")
+
+
+def _parts(bodies: Sequence[Json], name: str) -> tuple[Json, ...]:
+    """The lists of that name in all bodies, each item with its body's host; a bare sentence becomes a reason."""
     return tuple(
-        result for event in events if event.kind == kinds.PRECHECK for result in mappings_of(event.body, "results")
+        {"host": text_of(body, "host"), **(item if isinstance(item, Mapping) else {"code": "", "text": str(item)})}
+        for body in bodies
+        for item in items_of(body, name)
     )
-
-
-def _reasons(verdict: Json, name: str) -> tuple[Json, ...]:
-    """Reasons with a code and a text each; one that is a bare sentence counts, too."""
-    found = verdict.get(name)
-    items = found if isinstance(found, list) else []
-    return tuple(item if isinstance(item, Mapping) else {"code": "", "text": str(item)} for item in items)
 
 
 def _bodies(events: Sequence[Event], kind: str) -> tuple[Json, ...]:
@@ -135,7 +147,7 @@ def timeline(events: Sequence[Event]) -> list[Entry]:
             begun[len(entries)] = event
             entries.append(_entry(event, action, start, "unfinished", None))
         elif part == "outcome":
-            state: EntryState = "failed" if event.body.get("ok") is False else "done"
+            state: EntryState = "failed" if False in (event.body.get("ok"), event.body.get("verified")) else "done"
             index = _intent_of(event, begun)
             if index is None:
                 entries.append(_entry(event, action, start, state, number_of(event.body, "seconds")))

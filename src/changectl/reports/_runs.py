@@ -46,6 +46,7 @@ def step_json(step: StepSummary) -> dict[str, Any]:
         "outcome": step.outcome,
         "verdict": step.verdict,
         "reason": step.reason,
+        "text": step.text,
         "outage_seconds": step.outage_seconds,
         "failures_above_1_percent": step.failures_flagged,
         "started_at": step.started_at,

@@ -7,11 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from changectl.core.history import Entry, RunStory, StepStory
-from changectl.core.history_events import text_of
+from changectl.core.history_events import mapping_of, text_of, texts_of
 from changectl.core.ports import Json
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._runs import FORMAT, run_json, step_json
+
+_PLACES = ("file", "process", "engine")
+_LONG = ("log", "report")  # many lines of somebody else's output
 
 _PARTS = (
     *("prechecks", "edits", "reasons", "rows", "flags", "effective", "ready"),
@@ -25,7 +28,10 @@ def as_json(story: RunStory, step: int | None = None) -> dict[str, Any]:
         "format": FORMAT,
         "run": run_json(story.run),
         "plan_text": story.plan_text,
+        "text": story.text,
         "prechecks": [dict(result) for result in story.prechecks],
+        "ready": [dict(body) for body in story.ready],
+        "verify": [dict(body) for body in story.verify],
         "steps": [_step_json(each) for each in _chosen(story, step)],
         "timeline": [asdict(entry) for entry in _entries(story, step)],
     }
@@ -34,6 +40,7 @@ def as_json(story: RunStory, step: int | None = None) -> dict[str, Any]:
 def as_blocks(story: RunStory, step: int | None = None) -> list[Block]:
     """What, why, who, and for each step the diff, the figures, the reasons; then what happened when."""
     blocks = [*_head(story), *_prechecks(story.prechecks)]
+    blocks += [*_bodies("ready", story.ready), *_bodies("proof of the way back", story.verify)]
     for each in _chosen(story, step):
         blocks += _step(each)
     return [*blocks, *_timeline(_entries(story, step))]
@@ -65,6 +72,8 @@ def _head(story: RunStory) -> list[Block]:
         ("when", f"{words.moment(run.opened_at)} to {words.moment(run.closed_at)}"),
         ("outage", words.seconds(run.outage_seconds)),
     ]
+    if story.text:
+        pairs.append(("ended", story.text))
     title = Heading(f"run {run.run}")
     return [title, Line(f"{words.outcome(run)} ({end})", words.tone(run.outcome)), Facts(pairs)]
 
@@ -79,12 +88,13 @@ def _step(step: StepStory) -> list[Block]:
     blocks += [Line(text_of(flag, "text"), "warning") for flag in step.flags]
     if summary.failures_flagged and not any("failures" in text_of(flag, "code") for flag in step.flags):
         blocks.append(Line("more than 1 % of the requests failed", "warning"))
-    facts = [("expected", step.expect), ("accepted", step.accept), ("ended because", summary.reason or None)]
+    facts = [("expected", step.expect), ("accepted", step.accept), ("ended because", summary.text or summary.reason)]
     pairs = [(name, words.plain(value)) for name, value in facts if value]
     blocks.append(Facts([*pairs, ("outage", words.seconds(summary.outage_seconds))]))
     blocks += [*_prechecks(step.prechecks), *_edits(step.edits), *_figures(step.rows), *_reasons(step.reasons)]
-    named = (("values in effect", step.effective), ("ready", step.ready), ("checks", step.checks))
-    for name, bodies in (*named, ("proof of the way back", step.verify), ("evidence kept", step.evidence)):
+    blocks += _effective(step.effective)
+    named = (("ready", step.ready), ("checks", step.checks), ("proof of the way back", step.verify))
+    for name, bodies in (*named, ("evidence kept", step.evidence)):
         blocks += _bodies(name, bodies)
     return blocks
 
@@ -100,8 +110,10 @@ def _edits(edits: Sequence[Json]) -> list[Block]:
 def _figures(rows: Sequence[Json]) -> list[Block]:
     if not rows:
         return []
+    several = len({text_of(row, "host") for row in rows}) > 1
     cells = [
         [
+            *([text_of(row, "host")] if several else []),
             " at ".join(part for part in (text_of(row, "metric"), text_of(row, "level")) if part),
             words.figure(row, "before"),
             words.figure(row, "after"),
@@ -111,7 +123,23 @@ def _figures(rows: Sequence[Json]) -> list[Block]:
         ]
         for row in rows
     ]
-    return [Heading("before and after", 3), Table(("metric", "before", "after", "change", "limit", "result"), cells)]
+    headings = ("metric", "before", "after", "change", "limit", "result")
+    return [Heading("before and after", 3), Table(("host", *headings) if several else headings, cells)]
+
+
+def _effective(bodies: Sequence[Json]) -> list[Block]:
+    """The three values, before and after, of every instance."""
+    if not bodies:
+        return []
+    rows = []
+    for body in bodies:
+        values = mapping_of(body, "values")
+        cells = [words.plain(values[place]) if place in values else words.UNKNOWN for place in _PLACES]
+        result = words.plain(body["effective"]) if "effective" in body else words.UNKNOWN
+        moved = ", ".join(texts_of(body, "also_moved"))
+        rows.append([text_of(body, "host"), *cells, result, moved])
+    headings = ("host", *_PLACES, "effective", "also moved")
+    return [Heading("values in effect", 3), Table(headings, rows)]
 
 
 def _reasons(reasons: Sequence[Json]) -> list[Block]:
@@ -122,8 +150,8 @@ def _reasons(reasons: Sequence[Json]) -> list[Block]:
 def _prechecks(results: Sequence[Json]) -> list[Block]:
     if not results:
         return []
-    names = ("name", "level", "state", "figure", "detail")
-    headings = ("check", "level", "state", "figure", "detail")
+    names = ("host", "name", "level", "state", "figure", "detail")
+    headings = ("host", "check", "level", "state", "figure", "detail")
     rows = [[text_of(result, name) for name in names] for result in results]
     return [Heading("pre-checks", 3), Table(headings, rows)]
 
@@ -131,8 +159,12 @@ def _prechecks(results: Sequence[Json]) -> list[Block]:
 def _bodies(name: str, bodies: Sequence[Json]) -> list[Block]:
     if not bodies:
         return []
-    lines = [Line(f"- {words.plain({key: part for key, part in body.items() if key != 'ok'})}") for body in bodies]
-    return [Heading(name, 3), *lines]
+    blocks: list[Block] = [Heading(name, 3)]
+    for body in bodies:
+        told = {key: part for key, part in body.items() if key not in ("ok", *_LONG)}
+        blocks.append(Line(f"- {words.plain(told)}", "bad" if body.get("ok") is False else "plain"))
+        blocks += [Verbatim(text_of(body, key)) for key in _LONG if text_of(body, key)]
+    return blocks
 
 
 def _timeline(entries: Sequence[Entry]) -> list[Block]:

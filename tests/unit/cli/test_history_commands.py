@@ -126,7 +126,7 @@ def test_show_tells_what_why_who_and_what_came_of_it(run: Run) -> None:
         "no data\tunbounded",
         "- it is faster",
         "3 GB needed, 40 GB free",
-        "file: 64 -> 128",
+        "gpu1\t64 -> 128\t64 -> 128\tnot known\tyes",
         "restart\tgpu1\tdone",
         "12.5s",
     ):
@@ -136,7 +136,7 @@ def test_show_tells_what_why_who_and_what_came_of_it(run: Run) -> None:
 @pytest.mark.usefixtures("told")
 def test_show_fits_the_schema_and_can_tell_one_step_alone(run: Run) -> None:
     found = document(run, "show", "20261130-aa/1")
-    assert found["steps"][0]["rows"] == ROWS
+    assert found["steps"][0]["rows"] == [{"host": "gpu1", **row} for row in ROWS]
     assert found["run"]["outage_seconds"] == 12.5
     assert {entry["step"] for entry in found["timeline"]} == {0, 1}
     assert "has no step 2" in run("show", "20261130-aa/2", exit_code=2)

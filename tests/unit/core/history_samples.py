@@ -9,6 +9,7 @@ from typing import Any
 from changectl.core.ports import Event
 
 START = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
+VALUES = {place: {"before": "64", "after": "128"} for place in ("file", "process")}
 DIFF = (
     "--- /etc/vllm/chat.yaml (before)\n+++ /etc/vllm/chat.yaml (after)\n"
     "@@ -1 +1 @@\n-max-num-seqs: 64\n+max-num-seqs: 128\n"
@@ -74,17 +75,17 @@ class Tape:
     ) -> None:
         self.add(run, "step.started", step=number)
         edit = {"host": "gpu1", "path": "/etc/vllm/chat.yaml", "before_sha": "a" * 64, "after_sha": "b" * 64}
-        self.add(run, "precheck", {"results": [_check()]}, step=number)
+        self.add(run, "precheck", {"host": "gpu1", "results": [_check()]}, step=number)
         self.add(run, "edit", {**edit, "diff": DIFF}, step=number)
         self.add(run, "arm.outcome", {"armed": False, "why": "not built yet", "host": "gpu1"}, step=number)
         self.add(run, "restart.intent", {"host": "gpu1"}, step=number)
         self.add(run, "restart.outcome", {"ok": True}, step=number)
-        self.add(run, "effective.outcome", {"host": "gpu1", "file": {"before": "64", "after": "128"}}, step=number)
+        self.add(run, "effective.outcome", {"host": "gpu1", "values": VALUES, "effective": True}, step=number)
         if verdict is not None:
             reasons = [{"code": "gain", "text": "it is faster"}]
-            body = {"verdict": verdict, "reasons": reasons, "rows": ROWS, "flags": []}
+            body = {"host": "gpu1", "verdict": verdict, "reasons": reasons, "rows": ROWS, "flags": []}
             self.add(run, "verdict", body, step=number)
-        body = {"outcome": outcome, "verdict": verdict, "outage_seconds": outage, "reason": "as judged"}
+        body = {"outcome": outcome, "verdict": verdict, "outage_seconds": outage, "reason": "judged"}
         self.add(run, "step.closed", body, step=number)
 
     def closed(self, run: str, outcome: str, exit_code: int) -> None:

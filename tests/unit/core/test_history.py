@@ -24,7 +24,7 @@ def test_a_run_is_told_from_its_events() -> None:
     assert (run.actor, run.reason, run.ticket, run.hosts) == ("ann@gateway", "GPU idle", "OPS-1", ("gpu1",))
     (step,) = run.steps
     assert str(step.change) == "parameter max-num-seqs: 64 -> 128"
-    assert (step.outcome, step.verdict, step.reason) == ("kept", "improved", "as judged")
+    assert (step.outcome, step.verdict, step.reason) == ("kept", "improved", "judged")
     assert run.outage_seconds == 12.5
     assert not step.failures_flagged
 
@@ -294,3 +294,46 @@ def test_times_are_understood(text: str, end: bool, expected: datetime) -> None:
 def test_what_is_no_time_is_said(text: str) -> None:
     with pytest.raises(InputError, match="not a time"):
         moment(text, NOW)
+
+
+def test_a_step_on_two_instances_shows_both_verdicts() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    for host, share in (("gpu1", 0.02), ("gpu2", 0.0)):
+        rows = [{"metric": "failures", "unit": "share", "before": 0.0, "after": share}]
+        tape.add("r1", "verdict", {"host": host, "verdict": "no_gross_harm", "reasons": [host], "rows": rows}, step=1)
+    (step,) = run_story(tape.events).steps
+
+    assert [(row["host"], row["after"]) for row in step.rows] == [("gpu1", 0.02), ("gpu2", 0.0)]
+    assert [reason["text"] for reason in step.reasons] == ["gpu1", "gpu2"]
+    assert step.summary.failures_flagged  # of the first instance, though the last one had none
+
+
+@pytest.mark.parametrize(
+    ("change", "summary", "text"),
+    [
+        ({"from": None, "to": "2"}, "parameter x: absent -> 2", "p x: absent -> 2"),
+        ({"from": None, "to": "2"}, "parameter x: whatever it is -> 2", "p x: whatever it was -> 2"),
+        ({"to": "2"}, "", "p x: whatever it was -> 2"),
+        ({"from": "1", "to": None}, "", "p x: 1 -> absent"),
+        ({"from": "", "to": "absent"}, "", 'p x: "" -> absent'),
+    ],
+)
+def test_absent_empty_and_not_asserted_are_told_apart(change: dict[str, object], summary: str, text: str) -> None:
+    tape = Tape()
+    tape.opened("r1", steps=0)
+    body = {"steps": [{"change": {"kind": "p", "name": "x", **change}, "summary": summary}]}
+    tape.add("r1", "run.opened", body)
+    assert str(runs(tape.events)[0].steps[0].change) == text
+
+
+def test_a_revert_tells_its_proof_and_a_proof_that_fails_is_a_failure() -> None:
+    tape = Tape()
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.add("r2", "verify.intent", {"host": "gpu1"})
+    tape.add("r2", "verify.outcome", {"host": "gpu1", "ok": True, "verified": False, "missing": ["/etc/x differs"]})
+    tape.add("r2", "revert.outcome", {"outcome": "revert_unverified", "text": "restored, but not proven"})
+    story = run_story(tape.events)
+
+    assert (story.text, story.verify[0]["missing"]) == ("restored, but not proven", ["/etc/x differs"])
+    assert [entry.state for entry in story.timeline if entry.action == "verify"] == ["failed"]
