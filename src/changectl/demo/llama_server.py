@@ -96,8 +96,7 @@ def variable(option: Option) -> str:
 
 def integer(text: str) -> int:
     """Read a number as C++ does: leading digits count, the rest is ignored (`4k` is 4)."""
-    match = re.match(r"\s*[+-]?\d+", text)
-    if not match or abs(int(match.group())) >= 2**31:
+    if not (match := re.match(r"\s*[+-]?\d+", text)) or abs(int(match.group())) >= 2**31:
         raise ValueError("stoi")
     return int(match.group())
 
