@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlmodel import col, delete, insert, select
@@ -90,19 +91,18 @@ class Locks:
         here = Holder.current()
         with self._database.reading() as connection:
             rows = connection.execute(select(tables.Lock).order_by(col(tables.Lock.service))).mappings().all()
-        return [(held, not is_dead(held.holder, here)) for held in (_held(dict(row)) for row in rows)]
+        return [(held, not is_dead(held.holder, here)) for held in (_held({**row}) for row in rows)]
 
 
 def _find(connection: Connection, service: str) -> Held | None:
     row = connection.execute(select(tables.Lock).where(col(tables.Lock.service) == service)).mappings().first()
-    return None if row is None else _held(dict(row))
+    return None if row is None else _held({**row})
 
 
 def _remove(connection: Connection, service: str) -> None:
     connection.execute(delete(tables.Lock).where(col(tables.Lock.service) == service))
 
 
-def _held(row: dict[str, object]) -> Held:
-    names = {field.name for field in dataclasses.fields(Holder)}
-    holder = Holder(**{name: value for name, value in row.items() if name in names})  # type: ignore[arg-type]
-    return Held(str(row["service"]), str(row["run"]), str(row["owner"]), str(row["since"]), holder)
+def _held(row: Mapping[str, Any]) -> Held:
+    holder = Holder(**{field.name: row[field.name] for field in dataclasses.fields(Holder)})
+    return Held(row["service"], row["run"], row["owner"], row["since"], holder)
