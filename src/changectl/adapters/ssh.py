@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -200,7 +201,7 @@ def _options(variables: Mapping[str, Any]) -> dict[str, list[str]]:
     short = {"-i": "identityfile", "-J": "proxyjump", "-p": "port", "-F": "config", "-l": "user"}
     for variable in ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"):
         words = shlex.split(str(variables.get(variable, "") or ""))
-        for word, following in zip(words, [*words[1:], ""], strict=True):
+        for word, following in pairwise([*words, ""]):
             if word == "-o" or (word.startswith("-o") and len(word) > 2):
                 name, _, value = (following if word == "-o" else word[2:]).replace(" ", "=", 1).partition("=")
                 found.setdefault(name.strip().lower(), []).append(value.strip().strip('"'))

@@ -58,7 +58,9 @@ def load(content: bytes, file: str) -> Workload:
 
 
 def _repeated(entry: Mapping[str, Any], lines: dict[str, int], file: str, number: int) -> list[Problem]:
-    first = lines.setdefault(str(entry.get("id")), number)
+    if not isinstance(entry.get("id"), str):
+        return []  # said already: it has no id
+    first = lines.setdefault(entry["id"], number)
     if first == number:
         return []
     message = f"the id `{entry.get('id')}` stands here a second time"
