@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from changectl.adapters.files import load_plan
-from changectl.core.placing import check_names, place
+from changectl.adapters.project_files import show
+from changectl.core.placing import Placed, check_names, place
+from changectl.core.service import Service
 from changectl.workflow.apply import Order
 
 if TYPE_CHECKING:
     from changectl.cli.wiring import Workplace
 
 
+def instances_of(service: Service, work: Workplace) -> list[Placed]:
+    """The service's instances on their hosts; what the service leaves out the project file may say.
+
+    Raises:
+        InputError: a host, group or template variable that does not exist.
+    """
+    check_names(service, work.inventory.known())
+    placed = place(service, work.inventory.hosts)
+    defaults = {"state_dir": work.project.state_dir} if work.project.state_dir and not service.state_dir else {}
+    return [replace(one, service=one.service.model_copy(update=defaults)) for one in placed]
+
+
 def order_of(plan_path: Path, work: Workplace) -> Order:
     """Read a plan. Raises InputError with every problem of it and of what it names."""
     loaded = load_plan(plan_path, work.project)
-    check_names(loaded.service, work.inventory.known())
-    placed = place(loaded.service, work.inventory.hosts)
+    placed = instances_of(loaded.service, work)
     checks = {
         number: [str(loaded.checks[name]) for name in step.checks] for number, step in enumerate(loaded.plan.steps, 1)
     }
     return Order(
         plan=loaded.plan,
+        plan_file=show(plan_path),
         plan_text=loaded.content.decode("utf-8", "replace"),
         plan_digest=loaded.digest([one.host.name for one in placed], work.tools.version),
         service=loaded.service,

@@ -19,10 +19,10 @@ def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) ->
     The beginning of RUN is enough. Exit code: 0 back, 3 refused, 6 a person is needed.
     """
     from changectl.adapters.files import load_service
+    from changectl.cli._orders import instances_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
     from changectl.core import history
-    from changectl.core.placing import check_names, place
     from changectl.reports.printer import Printer
     from changectl.workflow.revert import exit_code, later_run, revert, what_to_revert
 
@@ -32,8 +32,7 @@ def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) ->
         name = history.resolve_run(run, journal.runs())
         order = what_to_revert(name, journal.events(name), reason or f"revert of {name}")
         service = load_service(order.service, work.project).service
-        check_names(service, work.inventory.known())
-        placed = place(service, work.inventory.hosts)
+        placed = instances_of(service, work)
         later = later_run(order, journal.select(kinds=("run.opened", "run.closed", "step.closed")))
         new, ending = revert(order, placed, later, work.tools)
         show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)

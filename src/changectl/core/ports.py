@@ -96,8 +96,11 @@ class Journal(Protocol):
 class Records(Protocol):
     """Locks, bulky evidence and saved bytes, beside the journal."""
 
-    def lock(self, service: str, run: str, owner: str) -> AbstractContextManager[None]:
-        """Hold the service's one open change. Raises Locked, naming run and owner, when a live one exists."""
+    def lock(self, service: str, run: str, owner: str) -> AbstractContextManager[Mapping[str, str] | None]:
+        """Hold the service's one open change; entering it names the dead holder it was taken from, for the journal.
+
+        Raises Locked, naming run and owner, when a live one exists.
+        """
 
     def put_blob(self, data: bytes) -> str:
         """Keep evidence (measurement records, logs) compressed; returns its SHA-256."""
@@ -161,6 +164,9 @@ class Memory(Protocol):
 
     def load_seconds(self, service: str) -> float | None:
         """How long the service's last good start took; None: never measured."""
+
+    def unfinished(self, service: str) -> Sequence[str]:
+        """Runs on the service that were opened, never closed, and not taken back since: nobody knows their end."""
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest of the model that an earlier run kept; None: none."""

@@ -32,15 +32,16 @@ class Held:
         return f"run {self.run} of {self.owner} ({where}, since {self.since})"
 
 
-class ServiceLock(AbstractContextManager[None]):
-    """Held inside `with`. `taken_over` then names the dead holder it was taken from, for the journal; else None."""
+class ServiceLock(AbstractContextManager[Mapping[str, str] | None]):
+    """Held inside `with`, which names the dead holder it was taken from (run, owner, since), if there was one."""
 
     def __init__(self, locks: Locks, service: str, run: str, owner: str) -> None:
         self._locks, self._service, self._run, self._owner = locks, service, run, owner
         self.taken_over: Held | None = None
 
-    def __enter__(self) -> None:
-        self.taken_over = self._locks.acquire(self._service, self._run, self._owner)
+    def __enter__(self) -> Mapping[str, str] | None:
+        self.taken_over = held = self._locks.acquire(self._service, self._run, self._owner)
+        return None if held is None else {"run": held.run, "owner": held.owner, "since": held.since}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

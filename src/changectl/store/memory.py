@@ -23,6 +23,14 @@ class RunMemory:
                 return float(event.body["seconds"])
         return None
 
+    def unfinished(self, service: str) -> list[str]:
+        """Runs that were opened, never closed, and not taken back since."""
+        events = self._journal.select(runs=self._runs(service), kinds=("run.opened", "run.closed"))
+        closed = {event.run for event in events if event.kind == "run.closed"}
+        opened = {event.run: event.body.get("reverts") for event in events if event.kind == "run.opened"}
+        settled = {str(opened[run]) for run in closed if opened.get(run)}
+        return [run for run, reverts in opened.items() if run not in closed and not {run, reverts} & settled]
+
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest that the last run on this instance took; None: none, or its evidence is gone."""
         for event in reversed(self._journal.select(runs=self._runs(service), kinds=("capture.outcome",))):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl import engines
+from changectl.core.errors import Refused
+from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.plan import Plan
@@ -24,6 +26,7 @@ class Order:
     """A plan ready to be applied: validated, with everything it names at hand."""
 
     plan: Plan
+    plan_file: str  # as people know it
     plan_text: str
     plan_digest: str
     service: Service
@@ -59,14 +62,28 @@ def apply(order: Order, tools: Tools) -> RunEnd:
     """
     run = tools.new_run(order.plan.service)
     recorder = Recorder(tools.journal, tools.secrets, run)
-    with tools.interrupts.listening(), tools.records.lock(order.plan.service, run, tools.actor):
-        recorder.note("run.opened", _opened(order, tools))
+    with tools.interrupts.listening(), tools.records.lock(order.plan.service, run, tools.actor) as dead:
+        refuse_unfinished(order.plan.service, tools)
+        recorder.note(RUN_OPENED, _opened(order, tools))
+        if dead is not None:
+            recorder.note(LOCK_TAKEN_OVER, dead)
         tools.reporter.note(f"run {run}: {order.plan.reason}")
         endings = _steps(order, run, tools)
         end = RunEnd(run, endings)
-        recorder.note("run.closed", {"exit_code": end.exit_code, "outcome": end.last.outcome.value,
+        recorder.note(RUN_CLOSED, {"exit_code": end.exit_code, "outcome": end.last.outcome.value,
                                      "reason": end.last.reason})  # fmt: skip
     return end
+
+
+def refuse_unfinished(service: str, tools: Tools) -> None:
+    """Raises Refused while an earlier run of the service has no end: its configuration may still be in force."""
+    unfinished = tools.memory.unfinished(service)
+    if unfinished:
+        raise Refused(
+            f"run {unfinished[0]} on service {service} was cut off and never ended; "
+            f"bring its saved configuration back first: changectl revert {unfinished[0]}",
+            reason="unfinished_run",
+        )
 
 
 def _steps(order: Order, run: str, tools: Tools) -> tuple[Ending, ...]:
@@ -84,7 +101,7 @@ def _steps(order: Order, run: str, tools: Tools) -> tuple[Ending, ...]:
 def _opened(order: Order, tools: Tools) -> dict[str, Any]:
     plan = order.plan
     return {
-        "plan": plan.service,
+        "plan": order.plan_file,
         "plan_digest": order.plan_digest,
         "plan_text": tools.secrets.redactor.text(order.plan_text),
         "service": plan.service,
@@ -100,7 +117,8 @@ def _opened(order: Order, tools: Tools) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     spec = step.change.spec.model_dump(mode="json", by_alias=True)
-    change = {"kind": step.change.kind, **{key: spec.get(key) for key in ("name", "from", "to")}}
+    asserted = ("from",) if getattr(step.change.spec, "from_given", False) else ()
+    change = {"kind": step.change.kind, **{key: spec.get(key) for key in ("name", *asserted, "to")}}
     return {
         "change": change,
         "summary": step.change.describe(),

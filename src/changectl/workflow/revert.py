@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.errors import ChangectlError, Refused
+from changectl.core.history_events import LOCK_TAKEN_OVER
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.observed import Model, Observed
 from changectl.core.placing import Placed
@@ -42,22 +43,27 @@ class Revert:
     service: str
     reason: str
     edits: tuple[KeptEdit, ...]  # last step first
+    finished: bool = True  # False: the run was cut off, so what it left behind is not known
 
 
 def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
-    """Read a run's record.
+    """Read a run's record: the kept steps, or, of a run that was cut off, every step that got as far as saving.
 
     Raises:
-        Refused: the run is not finished, or nothing of it was kept.
+        Refused: nothing of the run was kept.
     """
     opened = next((event for event in events if event.kind == "run.opened"), None)
-    if opened is None or not any(event.kind == "run.closed" for event in events):
-        raise Refused(f"run {run} is not finished: nothing can be reverted yet", reason="run_open")
-    kept = [event.step for event in events if event.kind == "step.closed" and _in_force(event.body)]
-    edits = [edit for step in sorted(kept, reverse=True) for edit in _edits(step, events)]
-    if not edits:
+    if opened is None:
+        raise Refused(f"run {run} has no beginning in the record: nothing can be reverted", reason="run_unknown")
+    finished = any(event.kind == "run.closed" for event in events)
+    steps = {event.step for event in events if event.kind == "step.closed" and _in_force(event.body)}
+    if not finished:
+        # Cut off: whatever was saved may have been changed, and only the host knows.
+        steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}
+    edits = [edit for step in sorted(steps, reverse=True) for edit in _edits(step, events)]
+    if finished and not edits:
         raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
-    return Revert(run, str(opened.body["service"]), reason, tuple(edits))
+    return Revert(run, str(opened.body["service"]), reason, tuple(edits), finished)
 
 
 def _in_force(body: Mapping[str, Any]) -> bool:
@@ -100,13 +106,15 @@ def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: To
     """
     run = tools.new_run(order.service)
     recorder = Recorder(tools.journal, tools.secrets, run, 0)
-    with tools.interrupts.listening(), tools.records.lock(order.service, run, tools.actor):
+    with tools.interrupts.listening(), tools.records.lock(order.service, run, tools.actor) as dead:
         hosts = sorted({one.host.name for one in placed})
         recorder.note("run.opened", {
             "reverts": order.run, "service": order.service, "plan": order.service, "plan_digest": None,
             "reason": order.reason, "ticket": None, "actor": tools.actor, "hosts": hosts,
             "tool_version": tools.version, "steps": [], "plan_text": "",
         })  # fmt: skip
+        if dead is not None:
+            recorder.note(LOCK_TAKEN_OVER, dead)
         ending = _carried_out(order, placed, later, tools, recorder)
         recorder.note("revert.outcome", {"reverts": order.run, "outcome": ending.outcome.value,
                                          "reason": ending.reason, "text": ending.text})  # fmt: skip
@@ -126,7 +134,10 @@ def _carried_out(
     try:
         with ExitStack() as doors:
             holds = _holds(order, placed, tools, recorder, doors)
-            waiting = [(hold, edit) for hold, edit in holds if _state(hold, edit, later) == "changed"]
+            # After a run that was cut off even untouched files prove nothing: the service may have been stopped.
+            waiting = [
+                (hold, edit) for hold, edit in holds if _state(hold, edit, later) == "changed" or not order.finished
+            ]
             if not waiting:
                 return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
             with tools.interrupts.ignored():
