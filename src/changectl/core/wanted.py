@@ -18,6 +18,7 @@ class Wanted:
         asserted: the value that the plan says it has now.
         is_asserted: whether it says so at all.
         to: the value it shall have.
+        twin: of a plain variable, the engine's setting that it gives too, unless something stronger does.
     """
 
     kind: str
@@ -26,6 +27,13 @@ class Wanted:
     to: Value
     asserted: Value = None
     is_asserted: bool = False
+    twin: Setting | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name under which this one change may show: the plan's, the engine's, the variable's."""
+        of_settings = [name for row in (self.setting, self.twin) if row for name in (row.name, row.env)]
+        return frozenset(name for name in (self.name, *of_settings) if name)
 
     @property
     def label(self) -> str:

@@ -33,6 +33,7 @@ class Spec(ValueChange):
         return f"environment {self.name}: {self.change_in_words()}"
 
 
-def wanted(spec: Spec, engine: Engine) -> Wanted:  # noqa: ARG001 - every kind is asked the same way
-    """The change in terms of files: a plain variable, whatever the engine makes of it."""
-    return Wanted("environment", spec.name, None, spec.to, spec.from_, spec.from_given)
+def wanted(spec: Spec, engine: Engine) -> Wanted:
+    """The change in terms of files: a plain variable; what the engine makes of it is looked at after the start."""
+    twin = next((setting for setting in engine.settings if setting.env == spec.name), None)
+    return Wanted("environment", spec.name, None, spec.to, spec.from_, spec.from_given, twin)

@@ -61,6 +61,13 @@ class Contact:
         """The changed value in the file, in the process and in the engine."""
         return next(values for values in self.values if values.name == self.wanted.label)
 
+    @property
+    def edited_paths(self) -> set[str]:
+        """Every path by which the edited file was looked at: a link and what it leads to are one file."""
+        resolved = {path: facts.resolved or path for path, facts in self.observed.files.items()}
+        edited = resolved.get(self.edit.path, self.edit.path)
+        return {self.edit.path, *(path for path, place in resolved.items() if place == edited)}
+
     def snapshot_files(self) -> list[str]:
         """Every configuration file that belongs to the service."""
         return sorted({*self.target.files, *self.observed.files, self.edit.path})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core.engine import Pages
 from changectl.core.observed import Observed
-from changectl.core.precheck import Seen, ThreeValues
-from changectl.core.settings import Value
+from changectl.core.precheck import NOT_EXPOSED, Seen, ThreeValues
+from changectl.core.settings import Setting
 from changectl.workflow.conditions import VOLATILE
 from changectl.workflow.contact import Contact, three_values
 from changectl.workflow.locate import Locator
@@ -56,27 +56,40 @@ def effect_of(contact: Contact, observed: Observed, pages: Pages, log: list[str]
     locator = Locator(target.service.carriers, target.engine, target.manager, observed)
     rows = {row.name: row for row in three_values(target, wanted, locator, observed, pages, log)}
     after, before = rows[wanted.label], contact.three
+    if wanted.twin is not None and wanted.twin.name in rows:
+        before, after = _through_twin(contact, wanted.twin, before, after, rows[wanted.twin.name])
     furthest, effective = _furthest(contact, before, after)
     return Effect(before, after, furthest, effective, _also_moved(contact, observed, secrets), _followed(contact, rows))
 
 
+def _through_twin(
+    contact: Contact, twin: Setting, before: ThreeValues, after: ThreeValues, now: ThreeValues
+) -> tuple[ThreeValues, ThreeValues]:
+    """A variable that the engine knows counts as what wins there: a flag of the same setting may be stronger."""
+    was = next((row.engine for row in contact.values if row.name == twin.name), NOT_EXPOSED)
+    return replace(before, engine=was, setting=twin), replace(
+        after, process=now.process, engine=now.engine, setting=twin
+    )
+
+
 def _furthest(contact: Contact, before: ThreeValues, after: ThreeValues) -> tuple[str, bool]:
-    wanted, engine, setting = contact.wanted, contact.target.engine, contact.wanted.setting
+    wanted, engine, setting = contact.wanted, contact.target.engine, after.setting
     if setting is not None and after.engine.known:
         reported = after.engine.value
-        moved = not engine.same(setting, before.engine.value, reported) if before.engine.known else True
+        # What was not readable before cannot be seen to have moved: then it has to be what was asked for.
+        moved = before.engine.known and not engine.same(setting, before.engine.value, reported)
         if wanted.to is None or reported is None:
-            return "engine", moved or _is(contact, after.process, wanted.to)
+            return "engine", moved or _is(contact, setting, after.process)
         return "engine", engine.took_effect(setting, wanted.to, reported) or moved
     if after.process.known:
-        return "process", _is(contact, after.process, wanted.to)
-    return "file", _is(contact, after.file, wanted.to)
+        return "process", _is(contact, setting, after.process)
+    return "file", _is(contact, setting, after.file)
 
 
-def _is(contact: Contact, seen: Seen, value: Value) -> bool:
+def _is(contact: Contact, setting: Setting | None, seen: Seen) -> bool:
+    value = contact.wanted.to
     if not seen.known:
         return False
-    setting = contact.wanted.setting
     return seen.value == value if setting is None else contact.target.engine.same(setting, seen.value, value)
 
 
@@ -86,15 +99,15 @@ def _also_moved(contact: Contact, observed: Observed, secrets: Secrets) -> tuple
     moved = [
         f"file {path}"
         for path in sorted({*old.files, *new.files})
-        if path != contact.edit.path and _digest(old, path) != _digest(new, path)
+        if path not in contact.edited_paths and _digest(old, path) != _digest(new, path)
     ]
     if old.process is None or new.process is None:
         return tuple(moved)
     engine, wanted = contact.target.engine, contact.wanted
     settings = [engine.running(process.argv or [], process.environ or {}) for process in (old.process, new.process)]
-    moved += [f"setting {name}" for name in _moved(*settings) if name != wanted.label]
+    moved += [f"setting {name}" for name in _moved(*settings) if name not in wanted.names]
     variables = [process.environ or {} for process in (old.process, new.process)]
-    own = {wanted.name, wanted.setting.env if wanted.setting else None, *contact.edit.place.key.names}
+    own = {*wanted.names, *contact.edit.place.key.names}
     moved += [f"variable {name}" for name in _moved(*variables) if name not in own and name not in VOLATILE]
     return tuple(secrets.clean(moved))
 

@@ -120,7 +120,4 @@ def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase
 def _declared(attempt: Attempt) -> set[str]:
     """Every name under which the one declared change may show."""
     wanted, edit = attempt.contact.wanted, attempt.contact.edit
-    names = {wanted.label, wanted.name, edit.path, *edit.place.key.names}
-    if wanted.setting is not None and wanted.setting.env:
-        names.add(wanted.setting.env)
-    return names
+    return {*wanted.names, *attempt.contact.edited_paths, *edit.place.key.names}
