@@ -1,6 +1,7 @@
 """What `python3 -c` gets on a host: it takes the program from stdin into memory, and nothing touches the disk.
 
-The controller sends the zip's length in decimal, a line end, the zip, and then one JSON request per line.
+The controller sends the line `changectl LENGTH`, the zip of that length, and then one JSON request per line. One line
+may come before: the password for a sudo that did not ask for it. It is skipped, and no message ever quotes it.
 It is written so that every Python from 2.7 on can at least say that it is too old.
 """
 
@@ -18,11 +19,14 @@ if sys.version_info < (3, 8):
 import importlib.abc, importlib.util, io, zipfile
 source = sys.stdin.buffer
 try:
-    size = int(source.readline())
-    archive = zipfile.ZipFile(io.BytesIO(source.read(size)))
+    words = source.readline().split()
+    if words[:1] != [b"changectl"]:
+        words = source.readline().split()
+    data = source.read(int(words[1])) if words[:1] == [b"changectl"] else b""
+    archive = zipfile.ZipFile(io.BytesIO(data))
     texts = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
 except Exception as error:
-    fail("damaged_program", "the host program did not arrive whole: %s" % error)
+    fail("damaged_program", "the host program did not arrive whole (%s)" % type(error).__name__)
 class Memory(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def place(self, name):
         path = name.replace(".", "/")

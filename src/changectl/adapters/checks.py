@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from changectl.adapters.door import SLICE, nobody_asks
 from changectl.adapters.environment import for_ansible
 from changectl.core.ports import ChecksResult, HostAddress
 
@@ -26,6 +30,7 @@ class TestinfraChecks:
     source: Path  # the operator's inventory
     playbooks: Path
     project: Path
+    check: Callable[[], None] = nobody_asks  # raises when somebody asks the run to end
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
@@ -38,14 +43,26 @@ class TestinfraChecks:
             ]  # fmt: skip
             environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, cwd=self.project,
-                    check=False,
-                )  # fmt: skip
-            except subprocess.TimeoutExpired:
-                return ChecksResult(0, 1, f"the checks did not end within {TIMEOUT:.0f} s")
-        return _result(done.returncode, done.stdout + done.stderr)
+            return self._watched(command, environment)
+
+    def _watched(self, command: Sequence[str], environment: Mapping[str, str]) -> ChecksResult:
+        """In a session of its own, so that a terminal's Ctrl-C reaches only us; ended with all that it started."""
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+            cwd=self.project, start_new_session=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + TIMEOUT
+        try:
+            while time.monotonic() < deadline:
+                self.check()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    output, _ = process.communicate(timeout=SLICE)
+                    return _result(process.returncode, output.decode(errors="replace"))
+            return ChecksResult(0, 1, f"the checks did not end within {TIMEOUT:.0f} s")
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
 
 
 def _result(status: int, output: str) -> ChecksResult:

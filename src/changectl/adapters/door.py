@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,26 +19,35 @@ PYTHONS = ("python3", "python3.13", "python3.12", "python3.11", "python3.10", "p
            "/usr/libexec/platform-python")  # fmt: skip
 
 
+SLICE = 0.2  # seconds; how soon somebody who asks the run to end is heard while a host is silent
+
+
+def nobody_asks() -> None:
+    """The default check: nobody asks the run to end."""
+
+
 class Pipe(Protocol):
     """Bytes to and from a remote process."""
 
     def send(self, data: bytes) -> None:
         """Write all of it. Raises ContactLost."""
 
-    def read_line(self, deadline: float) -> bytes:
-        """One line with its newline, before time.monotonic() reaches `deadline`. Raises ContactLost."""
+    def receive(self, seconds: float) -> bytes:
+        """What came, after so many seconds at most; empty: nothing yet. Raises ContactLost: it ended."""
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; never raises."""
 
 
 @dataclass
-class PipeDoor:
-    """Fulfils core.ports.Door over a pipe."""
+class Conversation:
+    """Calls over one pipe, to a host program that serves there."""
 
     host: str
     pipe: Pipe
-    _last: int = field(default=0)
+    check: Callable[[], None] = nobody_asks  # raises when somebody asks the run to end
+    _last: int = field(default=0, init=False)
+    _buffer: bytes = field(default=b"", init=False, repr=False)
 
     def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
         """Ask the host program and wait for its answer; progress lines are passed on as they come."""
@@ -47,28 +56,34 @@ class PipeDoor:
         self.pipe.send(json.dumps(request).encode() + b"\n")
         deadline = time.monotonic() + timeout
         while True:
-            answer = self._answer(self.pipe.read_line(deadline))
+            answer = self._answer(self._line(deadline, name))
             if answer.get("id") == 0:
                 return self._outcome(answer)  # the bootstrap could not start the program
             if answer.get("id") != self._last:
-                continue  # the late answer of a call that was given up
+                raise ContactLost(f"{self.host}: the host program answered something else than was asked")
             if "progress" in answer:
                 if progress is not None:
                     progress(answer["progress"])
                 continue
             return self._outcome(answer)
 
-    def close(self) -> None:
-        """End the conversation; the host program ends when its input closes."""
-        self.pipe.close()
+    def _line(self, deadline: float, name: str) -> bytes:
+        while b"\n" not in self._buffer:
+            self.check()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ContactLost(f"{self.host}: the host program did not answer `{name}` in time")
+            self._buffer += self.pipe.receive(min(SLICE, left))
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
             answer = json.loads(line)
         except ValueError as error:
-            raise ContactLost(f"{self.host}: unreadable answer of the host program: {line[:200]!r}") from error
+            raise ContactLost(f"{self.host}: unreadable answer of the host program") from error
         if not isinstance(answer, dict):
-            raise ContactLost(f"{self.host}: unreadable answer of the host program: {line[:200]!r}")
+            raise ContactLost(f"{self.host}: unreadable answer of the host program")
         return answer
 
     def _outcome(self, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,16 +94,51 @@ class PipeDoor:
         return outcome
 
 
-def greet(door: PipeDoor, program: bytes) -> None:
+@dataclass
+class HostDoor:
+    """Fulfils core.ports.Door; a conversation that broke off is begun anew with the next call.
+
+    A call that does not come to its answer (the contact is lost, or somebody asks the run to end) ends its conversation
+    and with it everything that it started on the host: a load that goes on running would disturb the way back.
+    """
+
+    begin: Callable[[], Conversation]  # raises ContactLost or Refused
+    _open: Conversation | None = field(default=None, init=False)
+
+    def connect(self) -> Conversation:
+        """The conversation, begun if there is none."""
+        if self._open is None:
+            self._open = self.begin()
+        return self._open
+
+    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+        """Ask the host program; see the port. A call is never asked a second time by itself."""
+        conversation = self.connect()
+        try:
+            return conversation.call(name, args, timeout=timeout, progress=progress)
+        except HostCallError:
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the conversation; the host program ends when its input closes."""
+        if self._open is not None:
+            conversation, self._open = self._open, None
+            conversation.pipe.close()
+
+
+def greet(conversation: Conversation, program: bytes) -> None:
     """Send the host program through a fresh pipe and wait until it serves.
 
     Raises:
         Refused: the host cannot run it (Python too old or missing); one sentence says why.
         ContactLost: no answer.
     """
-    door.pipe.send(f"{len(program)}\n".encode() + program)
+    conversation.pipe.send(f"changectl {len(program)}\n".encode() + program)
     try:
-        door.call("hello", {}, timeout=START_TIMEOUT)
+        conversation.call("hello", {}, timeout=START_TIMEOUT)
     except HostCallError as error:
         raise Refused(str(error), reason=error.reason) from error
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from changectl.adapters.door import Pipe, PipeDoor, greet, remote_command, sudo_password
+from changectl.adapters.door import (
+    Conversation,
+    HostDoor,
+    Pipe,
+    greet,
+    nobody_asks,
+    remote_command,
+    sudo_password,
+)
 from changectl.core.errors import InputError
 from changectl.core.ports import Door, HostAddress
 
@@ -19,21 +28,27 @@ class HostDoors:
 
     playbooks: Path
     become_password: str | None = field(default=None, repr=False)
+    check: Callable[[], None] = nobody_asks  # raises when somebody asks the run to end
 
     def open(self, host: HostAddress) -> Door:
         """Connect (host key checked) and start the host program from memory: nothing is written on the host."""
+        door = HostDoor(lambda: self._begin(host))
+        door.connect()
+        return door
+
+    def _begin(self, host: HostAddress) -> Conversation:
         bootstrap, program = (host_module(self.playbooks, name) for name in ("bootstrap", "program"))
         password = sudo_password(host, self.become_password)
-        command = remote_command(host, bootstrap.BOOTSTRAP, password)
-        door = PipeDoor(host.name, self._pipe(host, command))
+        pipe = self._pipe(host, remote_command(host, bootstrap.BOOTSTRAP, password))
+        conversation = Conversation(host.name, pipe, self.check)
         try:
             if password is not None:
-                door.pipe.send(password.encode() + b"\n")
-            greet(door, program.program_zip())
+                pipe.send(password.encode() + b"\n")
+            greet(conversation, program.program_zip())
         except BaseException:
-            door.close()
+            pipe.close()
             raise
-        return door
+        return conversation
 
     def _pipe(self, host: HostAddress, command: str) -> Pipe:
         connection = str(host.variables.get("ansible_connection", "ssh"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
+import re
 import shlex
 import socket
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,6 +19,8 @@ from changectl.core.ports import HostAddress
 
 CONNECT_TIMEOUT = 15.0  # seconds; Ansible's default is 10
 KEEPALIVE = 15  # seconds
+_NAME_END = re.compile(r"\s*=\s*|\s+")
+_TOKEN = re.compile(r"%.")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class SshTarget:
     password: str | None = field(repr=False)
     known_hosts: tuple[str, ...]
     jump: str | None
+    proxy: str | None = None  # ProxyCommand, with %h, %p and %r
 
     @classmethod
     def of(cls, host: HostAddress) -> SshTarget:
@@ -52,7 +56,8 @@ class SshTarget:
             keys=tuple(str(Path(name).expanduser()) for name in keys),
             password=None if secret is None else str(secret),
             known_hosts=known,
-            jump=_one(options, "proxyjump") or config.get("proxyjump"),
+            jump=_unless_none(_one(options, "proxyjump") or config.get("proxyjump")),
+            proxy=_unless_none(_one(options, "proxycommand") or config.get("proxycommand")),
         )
 
 
@@ -64,7 +69,6 @@ class SshPipe:
     command: str
     _clients: list[paramiko.SSHClient] = field(default_factory=list, init=False)
     _channel: paramiko.Channel = field(init=False)
-    _buffer: bytes = field(default=b"", init=False)
 
     def __post_init__(self) -> None:
         try:
@@ -83,22 +87,18 @@ class SshPipe:
         except OSError as error:
             raise self._lost(error) from error
 
-    def read_line(self, deadline: float) -> bytes:
-        """One line, waiting until `deadline` at most."""
-        while b"\n" not in self._buffer:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise ContactLost(f"{self.host.name}: the host program did not answer in time")
-            self._channel.settimeout(left)
-            try:
-                data = self._channel.recv(1 << 16)
-            except (OSError, paramiko.SSHException) as error:
-                raise self._lost(error) from error
-            if not data:
-                raise self._lost(None)
-            self._buffer += data
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line + b"\n"
+    def receive(self, seconds: float) -> bytes:
+        """What came, after so many seconds at most."""
+        self._channel.settimeout(seconds)
+        try:
+            data = self._channel.recv(1 << 16)
+        except TimeoutError:
+            return b""
+        except (OSError, paramiko.SSHException) as error:
+            raise self._lost(error) from error
+        if not data:
+            raise self._lost(None)
+        return data
 
     def close(self) -> None:
         """Close the connection and those it jumped through, nearest last."""
@@ -106,7 +106,9 @@ class SshPipe:
             self._clients.pop().close()
 
     def _connect(self, target: SshTarget) -> paramiko.SSHClient:
-        through = None
+        through: Any = None
+        if target.jump is None and target.proxy is not None:
+            through = paramiko.ProxyCommand(_filled(target.proxy, target))
         if target.jump:
             for hop in target.jump.split(","):
                 through = self._forward(self._open(_hop(hop, target), through), target)
@@ -179,6 +181,16 @@ def _refusal(name: str, target: SshTarget, error: Exception) -> Exception:
             return ContactLost(f"{name}: cannot connect to {where}: {error}")
 
 
+def _unless_none(value: str | None) -> str | None:
+    """ProxyJump and ProxyCommand are switched off by the word `none`."""
+    return None if value is None or value.lower() == "none" else value
+
+
+def _filled(command: str, target: SshTarget) -> str:
+    parts = {"%h": target.hostname, "%p": str(target.port), "%r": target.user or getpass.getuser(), "%%": "%"}
+    return _TOKEN.sub(lambda match: parts.get(match[0], match[0]), command)
+
+
 def _hop(text: str, target: SshTarget) -> SshTarget:
     """One hop of ProxyJump: [user@]host[:port], with its own ssh_config entry."""
     user, _, place = text.rpartition("@")
@@ -203,8 +215,8 @@ def _options(variables: Mapping[str, Any]) -> dict[str, list[str]]:
         words = shlex.split(str(variables.get(variable, "") or ""))
         for word, following in pairwise([*words, ""]):
             if word == "-o" or (word.startswith("-o") and len(word) > 2):
-                name, _, value = (following if word == "-o" else word[2:]).replace(" ", "=", 1).partition("=")
-                found.setdefault(name.strip().lower(), []).append(value.strip().strip('"'))
+                name, *rest = _NAME_END.split((following if word == "-o" else word[2:]).strip(), maxsplit=1)
+                found.setdefault(name.lower(), []).append("".join(rest).strip('"'))
             elif word in short:
                 found.setdefault(short[word], []).append(following)
     return found

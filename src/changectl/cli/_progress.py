@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import sys
 import time
+from collections.abc import Callable
 
 from changectl.reports.printer import Printer, safe
 from changectl.workflow.secrets import Secrets
@@ -51,11 +52,20 @@ class ProgressReporter:
             self._living = False
 
 
-def ask_person(question: str) -> bool:
-    """A yes-or-no question on a terminal; no terminal, no answer within ten minutes, or anything but yes is no."""
+def ask_person(question: str, check: Callable[[], None]) -> bool:
+    """A yes-or-no question on a terminal; no terminal, no answer within ten minutes, or anything but yes is no.
+
+    Args:
+        question: what is asked.
+        check: called while nobody answers; raises when somebody asks the run to end.
+    """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     sys.stderr.write(f"{safe(question)} [yes/No] (no after {ANSWER_WITHIN / 60:.0f} minutes): ")
     sys.stderr.flush()
-    ready, _, _ = select.select([sys.stdin], [], [], ANSWER_WITHIN)
-    return bool(ready) and sys.stdin.readline().strip().lower() in ("y", "yes")
+    deadline = time.monotonic() + ANSWER_WITHIN
+    while not select.select([sys.stdin], [], [], 0.2)[0]:
+        check()
+        if time.monotonic() >= deadline:
+            return False
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

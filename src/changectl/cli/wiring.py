@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import changectl
@@ -59,22 +60,22 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
         known = Secrets(store.redaction_salt(), store.guard)
         if password:
             known.learn([password])
-        reporter = ProgressReporter(printer, known)
+        reporter, interrupts = ProgressReporter(printer, known), Interrupts()
         tools = Tools(
             inventory=inventory,
-            doors=HostDoors(playbooks, password),
+            doors=HostDoors(playbooks, password, interrupts.check),
             playbooks=RunnerPlaybooks(source, playbooks, hosts.vault_ids, password),
             journal=store.journal,
             records=store.records,
             memory=RunMemory(store.journal, store.records),
-            checks=TestinfraChecks(source, playbooks, Path(project.root)),
+            checks=TestinfraChecks(source, playbooks, Path(project.root), interrupts.check),
             reporter=reporter,
             clock=SystemClock(),
-            interrupts=Interrupts(),
+            interrupts=interrupts,
             secrets=known,
             generator=build_zip,
             nvml_source=nvml_bindings,
-            ask=ask_person,
+            ask=partial(ask_person, check=interrupts.check),
             new_run=new_run,
             actor=actor(),
             version=changectl.__version__,

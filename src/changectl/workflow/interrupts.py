@@ -1,4 +1,8 @@
-"""Ctrl-C and kill as a safe ending: an interrupt is raised between side effects, never in the middle of one."""
+"""Ctrl-C and kill as a safe ending: an interrupt is raised where the run asks for it, never in the middle of anything.
+
+A signal is only remembered. Whatever waits (for a host, for the model, for a person) asks `check` several times a
+second, so nobody waits long, and no half-sent request, half-read answer or half-written record is left behind.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """Turns SIGINT, SIGTERM and SIGHUP into `Interrupted`, held back while a side effect is under way."""
+    """Turns SIGINT, SIGTERM and SIGHUP into `Interrupted` at the next `check` outside of side effects."""
 
     def __init__(self) -> None:
         self._shields = 0
@@ -37,7 +41,7 @@ class Interrupts:
 
     @contextmanager
     def shielded(self) -> Iterator[None]:
-        """A side effect: it runs to its end, then a signal that came meanwhile is raised."""
+        """A side effect: it runs to its end, whatever is asked; then a signal that came meanwhile is raised."""
         self._shields += 1
         try:
             yield
@@ -63,4 +67,3 @@ class Interrupts:
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self._pending = signal.Signals(number).name
-        self.check()

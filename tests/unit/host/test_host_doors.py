@@ -32,7 +32,7 @@ class Door:
         )  # fmt: skip
         archive = program_zip()
         assert self.process.stdin is not None
-        self.process.stdin.write(b"%d\n" % len(archive) + archive)
+        self.process.stdin.write(b"changectl %d\n" % len(archive) + archive)
 
     def send(self, number: Any, call: str, **args: Any) -> None:
         assert self.process.stdin is not None
@@ -90,19 +90,20 @@ def test_a_measurement_reports_progress_and_brings_its_records(host: Any) -> Non
         "import json, os, sys\njob = json.load(sys.stdin)\n"
         "print(json.dumps({'progress': {'done': 1}}), file=sys.stderr, flush=True)\n"
         "print(json.dumps({'n': job['n'], 'mark': os.environ['CHANGECTL_RUN']}))\n"
-        "print(json.dumps({'summary': {'ok': True}}))\n"
+        "print('not JSON', file=sys.stderr)\n"
+        "print(json.dumps({'summary': {'wall_start': 12.5}}), file=sys.stderr)\n"
     )
     seen: list[Any] = []
     args = {"run": "R-1", "state_dir": str(host.state), "job": {"n": 7, "token": "s3cret"},
             "generator": base64.b64encode(generator(source)).decode()}  # fmt: skip
     answer = changectl_host.dispatch("measure", args, seen.append)
     lines = zlib.decompress(base64.b64decode(answer["records"])).splitlines()
-    assert json.loads(lines[0]) == {"n": 7, "mark": "R-1"}
-    assert answer["summary"] == {"ok": True}
+    assert [json.loads(line) for line in lines] == [{"n": 7, "mark": "R-1"}]
+    assert (answer["count"], answer["summary"]) == (1, {"wall_start": 12.5})
     assert seen == [{"done": 1}]
     assert all(b"s3cret" not in path.read_bytes() for path in host.state.rglob("*") if path.is_file())
     staged = host.call("stage", sha256=system.sha256(generator(source)), content=args["generator"])
-    assert changectl_host.dispatch("measure", {**args, "generator": Path(staged["path"]).name})["count"] == 2
+    assert changectl_host.dispatch("measure", {**args, "generator": Path(staged["path"]).name})["count"] == 1
 
 
 @pytest.mark.parametrize("source", ["import sys; sys.exit('out of luck')", "pass", "print('{')",
@@ -168,7 +169,7 @@ def test_a_python_that_is_too_old_is_told_in_one_line() -> None:
 
 def test_a_program_that_did_not_arrive_whole_is_said_so() -> None:
     answer = subprocess.run(
-        [sys.executable, "-c", bootstrap.BOOTSTRAP], input=b"100\nPK", capture_output=True, check=False
+        [sys.executable, "-c", bootstrap.BOOTSTRAP], input=b"changectl 100\nPK", capture_output=True, check=False
     )
     assert json.loads(answer.stdout)["error"]["reason"] == "damaged_program"
 

@@ -188,7 +188,7 @@ def test_whenever_the_program_is_killed_the_file_is_the_old_one_or_the_new_one(h
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(b"%d\n" % len(archive) + archive)
+        process.stdin.write(b"changectl %d\n" % len(archive) + archive)
         now = system.sha256(path.read_bytes())
         for number in range(40):
             there = digests[1 - digests.index(now)]
