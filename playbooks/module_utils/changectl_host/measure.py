@@ -32,7 +32,8 @@ def measure(args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
     """The call: {records: b64 of zlib of JSON lines, count, summary}.
 
     `generator` is a zip in base64, or the SHA-256 of one that was staged for the run. The job goes to the child's
-    stdin; records come from its stdout, one JSON object per line; its stderr carries {"progress": {...}} lines.
+    stdin; records come from its stdout, one JSON object per line; its stderr carries {"progress": {...}} lines and, at
+    its end, one {"summary": {...}}: what it says about itself (when it began, how busy it was).
 
     Raises:
         Failure: `generator_failed` when the child ends badly or answers nothing; `timed_out`.
@@ -69,10 +70,10 @@ def _generator(run: Run, value: Any) -> str:
 
 
 def _collect(process: subprocess.Popen[bytes], args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
-    errors: List[str] = []
+    heard = _Heard(progress)
     records: List[bytes] = []
     threads = [
-        threading.Thread(target=_read_progress, args=(process.stderr, progress, errors), daemon=True),
+        threading.Thread(target=heard.read, args=(process.stderr,), daemon=True),
         threading.Thread(target=_read_records, args=(process.stdout, records), daemon=True),
     ]
     for thread in threads:
@@ -88,16 +89,16 @@ def _collect(process: subprocess.Popen[bytes], args: Dict[str, Any], progress: P
         raise Failure("timed_out", f"the load generator did not end within {timeout} s and was stopped") from None
     for thread in threads:
         thread.join(10)
-    tail = "\n".join(errors)[-_STDERR_KEPT:]
+    tail = "\n".join(heard.errors)[-_STDERR_KEPT:]
     if process.returncode != 0:
         message = f"the load generator ended with status {process.returncode}"
         raise Failure(
             "generator_failed", f"{message}: {tail[-300:]}".strip(": "), stderr=tail, status=process.returncode
         )
-    return _answer(records, tail)
+    return _answer(records, heard.summary, tail)
 
 
-def _answer(records: List[bytes], tail: str) -> Dict[str, Any]:
+def _answer(records: List[bytes], summary: Dict[str, Any], tail: str) -> Dict[str, Any]:
     data = b"".join(records)
     try:
         parsed = [json.loads(line) for line in data.splitlines() if line.strip()]
@@ -105,8 +106,6 @@ def _answer(records: List[bytes], tail: str) -> Dict[str, Any]:
         raise Failure("generator_failed", "the load generator's records are damaged", stderr=tail) from None
     if not parsed:
         raise Failure("generator_failed", "the load generator answered no record", stderr=tail)
-    last = parsed[-1]
-    summary = last["summary"] if isinstance(last, dict) and "summary" in last else {}
     packed = base64.b64encode(zlib.compress(data, 6)).decode("ascii")
     return {"records": packed, "count": len(parsed), "summary": summary}
 
@@ -116,11 +115,25 @@ def _read_records(stream: IO[bytes], records: List[bytes]) -> None:
         records.append(line)  # noqa: PERF402  lines that came before a kill are kept
 
 
-def _read_progress(stream: IO[bytes], progress: Progress, errors: List[str]) -> None:
-    for line in stream:
-        try:
-            message = json.loads(line)
-            progress(message["progress"])
-        except (ValueError, KeyError, TypeError):
-            errors.append(line.decode(errors="replace").rstrip("\n"))
-            del errors[:-200]
+class _Heard:
+    """What the generator says on stderr: progress is passed on, the summary kept, anything else is an error text."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.summary: Dict[str, Any] = {}
+        self.errors: List[str] = []
+
+    def read(self, stream: IO[bytes]) -> None:
+        """Read until the stream ends."""
+        for line in stream:
+            try:
+                message = json.loads(line)
+            except ValueError:
+                message = None
+            if isinstance(message, dict) and "progress" in message:
+                self._progress(message["progress"])
+            elif isinstance(message, dict) and isinstance(message.get("summary"), dict):
+                self.summary = message["summary"]
+            else:
+                self.errors.append(line.decode(errors="replace").rstrip("\n"))
+                del self.errors[:-200]

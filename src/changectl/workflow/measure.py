@@ -39,7 +39,7 @@ def measure(attempt: Attempt, letter: str, load: LoadPlan, *, load_time: float |
     before = target.status()
     facts = {"phase": letter, "host": target.name, "fresh_start": fresh_start, "levels": load.facts()["levels"]}
     with attempt.recorder.acting("measure", facts) as outcome:
-        records, failure = _run(attempt, letter, load)
+        records, failure, generator = _run(attempt, letter, load)
         after = target.status(before.cursor)
         pages = target.pages(answer=False)
         capacity = target.engine.capacity(pages, after.log)
@@ -57,13 +57,13 @@ def measure(attempt: Attempt, letter: str, load: LoadPlan, *, load_time: float |
         outcome.update(
             phase=letter, host=target.name, fresh_start=fresh_start, summary=measurement.to_json(),
             blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
-            conditions=conditions.to_json(), events=[event.text for event in events],
+            conditions=conditions.to_json(), events=[event.text for event in events], generator=generator,
         )  # fmt: skip
     return Phase(letter, measurement, conditions, events)
 
 
-def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None]:
-    """The raw records (JSON lines) and why the generator failed, if it did."""
+def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None, dict[str, Any]]:
+    """The raw records (JSON lines), why the generator failed if it did, and what it says about itself."""
     tools = attempt.tools
     generator = attempt.stage(tools.generator())
     started = tools.clock.monotonic()
@@ -82,8 +82,8 @@ def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None
     except HostCallError as error:
         if error.reason != "generator_failed":
             raise
-        return "", str(error)
-    return zlib.decompress(base64.b64decode(answer["records"])).decode(), None
+        return "", str(error), {}
+    return zlib.decompress(base64.b64decode(answer["records"])).decode(), None, dict(answer.get("summary") or {})
 
 
 def _hard_events(before: Status, after: Status, letter: str) -> tuple[HardEvent, ...]:
