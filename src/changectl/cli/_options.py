@@ -26,7 +26,6 @@ class OutputOptions:
     """How the result is shown."""
 
     json: bool
-    verbose: int
     debug: bool
 
 
@@ -36,13 +35,16 @@ _INVENTORY = click.option(
     type=click.Path(path_type=Path),
     help="Ansible inventory; services/ and workloads/ lie in its folder. Default: the project file's.",
 )
-_LIMIT = click.option("--limit", metavar="PATTERN", help="Only these hosts or groups, as ansible --limit.")
-_BECOME = click.option("-K", "--ask-become-pass", is_flag=True, help="Ask for the password that becoming root needs.")
+_LIMIT = click.option("--limit", metavar="NAMES", help="Only these hosts or groups of the inventory, as gpu1,gpu2.")
+_BECOME = click.option("-K", "--ask-become-pass", is_flag=True, help="Ask for the sudo password of the hosts' user.")
 _VAULT = click.option(
-    "--vault-id", "vault_ids", multiple=True, metavar="ID", help="Vault identity, as Ansible's; may be repeated."
+    "--vault-id",
+    "vault_ids",
+    multiple=True,
+    metavar="ID",
+    help="Vault identity, as Ansible's LABEL@FILE; may be repeated.",
 )
 _JSON = click.option("--json", "json", is_flag=True, help="Print one JSON document; the exit code is the same.")
-_VERBOSE = click.option("-v", "--verbose", count=True, help="Say more on stderr; -vv says everything.")
 _DEBUG = click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 
 
@@ -80,10 +82,10 @@ def example(*lines: str) -> str:
 
 
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--json -v --debug`, for every command; arrive together as `output`."""
+    """`--json --debug`, for every command; arrive together as `output`."""
 
     @functools.wraps(function)
-    def gathered(*args: Any, json: bool, verbose: int, debug: bool, **others: Any) -> Any:
-        return function(*args, output=OutputOptions(json, verbose, debug), **others)
+    def gathered(*args: Any, json: bool, debug: bool, **others: Any) -> Any:
+        return function(*args, output=OutputOptions(json, debug), **others)
 
-    return _JSON(_VERBOSE(_DEBUG(gathered)))
+    return _JSON(_DEBUG(gathered))

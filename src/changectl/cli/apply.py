@@ -10,10 +10,11 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
 
 
 @click.command(
+    short_help="Change one thing per step; keep it or restore.",
     epilog=example(
         "changectl apply changeplans/0001-more-slots.yml",
         "changectl apply -i inventory/lab.yml --json plan.yml > result.json",
-    )
+    ),
 )
 @click.argument("plan", type=click.Path(path_type=Path))
 @host_options
@@ -24,8 +25,12 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     Every step is saved and proven restorable first, measured before and after under the same conditions, and kept
     only if the evidence says so. The first step that is not kept ends the run.
 
-    Exit code: 0 kept or nothing to do, 3 refused by a pre-check, 4 not kept for cause, 5 not kept for lack of evidence
-    (both restored and verified), 6 a person is needed, 130 interrupted (restored and verified).
+    Ctrl-C brings the saved configuration back. Until the end, keep this process alive: a run that was cut off (power,
+    kill -9) is listed by `changectl status` and taken back by `changectl revert RUN`.
+
+    Exit code: 0 kept or nothing to do, 2 a file is not usable, 3 refused and nothing changed, 4 not kept for cause, 5
+    not kept for lack of evidence (both restored and verified), 6 a person is needed, 7 another change of the service is
+    open, 130 interrupted (restored and verified).
     """
     from changectl.cli._orders import order_of
     from changectl.cli._result import show_run

@@ -8,7 +8,8 @@ from changectl.cli._options import OutputOptions, example, output_options
 
 
 @click.command(
-    epilog=example("changectl history --service chat --since 7d", "changectl history --outcome reverted --json")
+    short_help="List past runs, the newest first.",
+    epilog=example("changectl history --service chat --since 7d", "changectl history --outcome reverted --json"),
 )
 @click.option("--service", metavar="NAME", help="Only runs of this service.")
 @click.option("--host", metavar="NAME", help="Only runs on this host.")

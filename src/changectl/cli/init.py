@@ -16,7 +16,10 @@ _NEXT_STEPS = """Next:
   5. changectl apply changeplans/0001-more-sequences.yml"""
 
 
-@click.command(epilog=example("changectl init chat-changes && cd chat-changes", "changectl validate changeplans/*.yml"))
+@click.command(
+    short_help="Write an example project to start from.",
+    epilog=example("changectl init chat-changes && cd chat-changes", "changectl validate changeplans/*.yml"),
+)
 @click.argument("directory", type=click.Path(path_type=Path), default=Path(), metavar="[DIR]")
 @output_options
 def command(directory: Path, output: OutputOptions) -> int:

@@ -9,7 +9,10 @@ import click
 from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
 
 
-@click.command(epilog=example("changectl plan changeplans/0001-more-slots.yml"))
+@click.command(
+    short_help="Look at the hosts and tell what apply would do.",
+    epilog=example("changectl plan changeplans/0001-more-slots.yml"),
+)
 @click.argument("plan", type=click.Path(path_type=Path))
 @host_options
 @output_options

@@ -7,7 +7,10 @@ import click
 from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
 
 
-@click.command(epilog=example('changectl revert 20261130-081502-chat-k3f7 --reason "OPS-77 users complain"'))
+@click.command(
+    short_help="Take a run back and prove that it is back.",
+    epilog=example('changectl revert 20261130-081502-chat-k3f7 --reason "OPS-77 users complain"'),
+)
 @click.argument("run", metavar="RUN")
 @click.option("--reason", default="", help="Why, for whoever reads the history.")
 @host_options
@@ -15,8 +18,9 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
 def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) -> int:
     """Take back all kept steps of a run, last first, and prove that the saved configuration runs again.
 
-    Refused when a later change stands on it, or when somebody edited the file since. Doing it twice changes nothing.
-    The beginning of RUN is enough. Exit code: 0 back, 3 refused, 6 a person is needed.
+    A run that was cut off is taken back the same way. Refused when a later change stands on it, or when somebody edited
+    the file since. Doing it twice changes nothing. The beginning of RUN is enough where it is the only such run.
+    Exit code: 0 back, 3 refused, 6 a person is needed.
     """
     from changectl.adapters.files import load_service
     from changectl.cli._orders import instances_of

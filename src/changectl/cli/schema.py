@@ -8,11 +8,12 @@ from changectl.cli._options import OutputOptions, example, output_options
 
 
 @click.command(
+    short_help="Print the JSON Schema of plans and services.",
     epilog=example(
         "changectl schema plan > .changectl/plan.schema.json",
         "# and as the first line of a plan, for editors with yaml-language-server:",
         "# yaml-language-server: $schema=../.changectl/plan.schema.json",
-    )
+    ),
 )
 @click.argument("what", type=click.Choice(["plan", "service"]))
 @output_options

@@ -7,7 +7,7 @@ import click
 from changectl.cli._options import OutputOptions, example, output_options
 
 
-@click.command(epilog=example("changectl show 20261130-08"))
+@click.command(short_help="Tell the story of one run.", epilog=example("changectl show 20261130-08"))
 @click.argument("run", metavar="RUN[/STEP]")
 @output_options
 def command(run: str, output: OutputOptions) -> int:

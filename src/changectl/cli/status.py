@@ -7,7 +7,7 @@ import click
 from changectl.cli._options import OutputOptions, example, output_options
 
 
-@click.command(epilog=example("changectl status chat"))
+@click.command(short_help="Say where every service stands.", epilog=example("changectl status chat"))
 @click.argument("service", required=False)
 @output_options
 def command(service: str | None, output: OutputOptions) -> int:

@@ -9,7 +9,7 @@ import click
 from changectl.cli._options import HostOptions, OutputOptions, example, inventory_options, output_options
 
 
-@click.command(epilog=example("changectl validate changeplans/*.yml"))
+@click.command(short_help="Check plans; no host is touched.", epilog=example("changectl validate changeplans/*.yml"))
 @click.argument("plans", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PLAN...")
 @inventory_options
 @output_options
