@@ -23,11 +23,13 @@ class Outcome(StrEnum):
         return self in (Outcome.KEPT, Outcome.KEPT_UNJUDGED)
 
 
-# Why a step was not kept, by the exit code of its proven way back.
-FOR_CAUSE = frozenset({"regressed", "did_not_start", "not_effective", "check_failed", "unchanged"})
-FOR_LACK_OF_EVIDENCE = frozenset({"inconclusive", "invalid", "undeclared_change"})
+# Why a step was not kept although there was evidence; every other reason is one for lack of evidence.
+FOR_CAUSE = frozenset({"regressed", "did_not_start", "start_failed", "not_effective", "check_failed", "unchanged"})
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
-NOTHING_WRITTEN = frozenset({"changed_by_other", "immutable", "read_only", "no_space", "not_permitted", "not_a_file"})
+NOTHING_WRITTEN = frozenset({
+    "changed_by_other", "immutable", "read_only", "disk_full", "not_permitted", "not_found", "cannot_keep_metadata",
+    "not_captured",
+})  # fmt: skip
 INTERRUPTED = "interrupted"
 UNEXPECTED = "unexpected_error"
 
@@ -55,8 +57,7 @@ class Ending:
 def _reverted(reason: str) -> int:
     if reason == INTERRUPTED:
         return 130
-    if reason in FOR_CAUSE:
-        return 4
-    if reason in FOR_LACK_OF_EVIDENCE:
-        return 5
-    return 1
+    if reason == UNEXPECTED:
+        return 1
+    # Whatever else ended the trial (an invalid comparison, a host that did not answer) left it without evidence.
+    return 4 if reason in FOR_CAUSE else 5

@@ -14,9 +14,10 @@ from changectl.core.placing import Placed
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
-from changectl.workflow.conditions import load_plan
+from changectl.workflow.conditions import LoadPlan, load_plan
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.steps import run_step
+from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import Acceptance
 
@@ -60,6 +61,7 @@ def apply(order: Order, tools: Tools) -> RunEnd:
         Locked: another change of the service is open.
         ChangectlError: the record cannot be written; then nothing was done.
     """
+    tools, loads = with_teller(tools), _loads(order)
     run = tools.new_run(order.plan.service)
     recorder = Recorder(tools.journal, tools.secrets, run)
     with tools.interrupts.listening(), tools.records.lock(order.plan.service, run, tools.actor) as dead:
@@ -68,7 +70,7 @@ def apply(order: Order, tools: Tools) -> RunEnd:
         if dead is not None:
             recorder.note(LOCK_TAKEN_OVER, dead)
         tools.reporter.note(f"run {run}: {order.plan.reason}")
-        endings = _steps(order, run, tools)
+        endings = _steps(order, loads, run, tools)
         end = RunEnd(run, endings)
         recorder.note(RUN_CLOSED, {"exit_code": end.exit_code, "outcome": end.last.outcome.value,
                                      "reason": end.last.reason})  # fmt: skip
@@ -86,11 +88,26 @@ def refuse_unfinished(service: str, tools: Tools) -> None:
         )
 
 
-def _steps(order: Order, run: str, tools: Tools) -> tuple[Ending, ...]:
+def _loads(order: Order) -> list[LoadPlan]:
+    """The load of every step. Raises Refused when the service cannot be measured: then nothing is opened."""
+    return [load_of(order) for _ in order.plan.steps]
+
+
+def load_of(order: Order) -> LoadPlan:
+    """The load of a plan's steps. Raises Refused when the service cannot be measured."""
+    protocols = engines.load(order.service.engine.spec).protocols
+    if not protocols:
+        raise Refused(
+            f"service {order.service.service} declares no way to ask for an answer, so nothing can be measured: "
+            "add `answer: {protocol: openai_completions}` to its engine",
+            reason="no_protocol",
+        )
+    return load_plan(order.plan, order.service, protocols[0], order.workload)
+
+
+def _steps(order: Order, loads: Sequence[LoadPlan], run: str, tools: Tools) -> tuple[Ending, ...]:
     endings: list[Ending] = []
-    protocol = engines.load(order.service.engine.spec).protocols[0]
-    for number, step in enumerate(order.plan.steps, 1):
-        load = load_plan(order.plan, order.service, protocol, order.workload)
+    for number, (step, load) in enumerate(zip(order.plan.steps, loads, strict=True), 1):
         acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()))
         endings.append(run_step(order.placed, acceptance, Recorder(tools.journal, tools.secrets, run, number), tools))
         if not endings[-1].outcome.in_force:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.errors import Refused
+from changectl.core.errors import HostCallError, Refused
+from changectl.core.lifecycle import NOTHING_WRITTEN
 from changectl.core.observed import Capture
 from changectl.workflow.contact import Contact, sha256
 from changectl.workflow.hold import Hold, short
@@ -88,7 +89,12 @@ class Attempt(Hold):
         self.about_to_start()
         body = {"host": self.target.name, **write, "play": "apply"}
         with self.tools.interrupts.shielded(), self.recorder.acting("write", body) as outcome:
-            result = self.play("apply", {"changectl_writes": [write]}, action="restart", drop=self._dropped())
+            self.wrote = True
+            try:
+                result = self.play("apply", {"changectl_writes": [write]}, action="restart", drop=self._dropped())
+            except HostCallError as error:
+                self.wrote = error.reason not in NOTHING_WRITTEN
+                raise
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 
     def _extra(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
     hello = target.hello()
     observed = target.inspect()
     tools.secrets.learn_observed(observed)
-    status = target.status()
+    status = target.status(from_start=True)
     pages = target.pages()
     locator = Locator(target.service.carriers, target.engine, target.manager, observed)
     return Contact(
@@ -109,7 +109,7 @@ def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
         pages=pages,
         model=_model(target, observed, tools),
         edit=locator.edit(wanted),
-        values=three_values(target, wanted, locator, observed, pages, status.log),
+        values=three_values(target, wanted, locator, observed, pages, status.whole_log),
     )
 
 
@@ -202,7 +202,7 @@ def _same(contact: Contact, one: Value, other: Value) -> bool:
 
 def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
     target, wanted, process = contact.target, contact.wanted, contact.observed.process
-    before = dict(target.engine.effective(contact.pages, contact.status.log))
+    before = dict(target.engine.effective(contact.pages, contact.status.whole_log))
     if process is not None:
         before |= target.engine.running(process.argv or [], process.environ or {})
     after = {name: value for name, value in before.items() if name != wanted.label}
@@ -232,7 +232,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         status=target.status(earlier.cursor),
         status_earlier=earlier,
         pages=contact.pages,
-        log=contact.status.log,
+        log=contact.status.whole_log,
         nvml=_or_none(lambda: _nvml(target, host.gpu, tools)),
         help=_or_none(lambda: _help(contact)),
         unit_verify=_or_none(lambda: _unit_verify(contact)),

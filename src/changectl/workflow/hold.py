@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
 from changectl.workflow.ready import NotReady, Ready, deadline_for, wait_ready
 from changectl.workflow.recorder import Recorder
@@ -31,6 +32,8 @@ class Hold:
         model: the model's manifest as it was saved.
         edit_path: the file that the change writes.
         touched: whether anything that the service sees may have been changed.
+        wrote: whether the file that the change writes may have been written.
+        running: process id and start of the service's process before the last act.
         outage: seconds in which this instance was stopped or loading.
         log_cursor: the log's end before the last start.
     """
@@ -44,6 +47,8 @@ class Hold:
     model: Model
     edit_path: str
     touched: bool = False
+    wrote: bool = False
+    running: tuple[int, int | None] | None = None
     outage: float = 0.0
     log_cursor: str | None = None
     _stopped_at: float = 0.0
@@ -72,15 +77,29 @@ class Hold:
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 
     def restore(self) -> None:
-        """Bring the saved files back and start the service on them, by playbook."""
-        self.about_to_start()
+        """Bring the saved files back and start the service on them, by playbook, whether or not the door answers."""
+        seen = self._seen()
+        if not seen:
+            self.touched, self._stopped_at = True, self.tools.clock.monotonic()
         with self.recorder.acting("restore", {"host": self.target.name, "play": "restore"}) as outcome:
             result = self.play("restore", {})
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
+        if not seen:
+            # The log's old end is not known: what stands there up to now must not count against the new start.
+            self.log_cursor = self.target.status().cursor
+
+    def _seen(self) -> bool:
+        try:
+            self.about_to_start()
+        except ChangectlError:
+            return False
+        return True
 
     def about_to_start(self) -> None:
-        """Remember where the log ends and since when the instance is out."""
-        self.log_cursor = self.target.status().cursor
+        """Remember what runs, where its log ends and since when the instance is out."""
+        status = self.target.status()
+        self.running = (status.process.pid, status.process.start_ticks) if status.process else None
+        self.log_cursor = status.cursor
         self._stopped_at = self.tools.clock.monotonic()
         self.touched = True
 

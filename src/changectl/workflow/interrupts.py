@@ -14,8 +14,8 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Interrupted(BaseException):
-    """Somebody asked the run to end; like KeyboardInterrupt it passes every `except Exception`."""
+class Interrupted(KeyboardInterrupt):
+    """Somebody asked the run to end; it passes every `except Exception`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"interrupted by {name}")

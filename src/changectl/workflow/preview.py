@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from changectl import engines
 from changectl.core.errors import ChangectlError
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, ThreeValues, refuses
-from changectl.workflow.apply import Order
-from changectl.workflow.conditions import load_plan
+from changectl.workflow.apply import Order, load_of
 from changectl.workflow.contact import assert_from, check, make_contact, open_target
 from changectl.workflow.tools import Tools
 
@@ -56,8 +54,7 @@ def _step(order: Order, number: int, tools: Tools) -> StepPreview:
     fresh = len(order.placed) > 1
     load_seconds = tools.memory.load_seconds(order.plan.service)
     try:
-        protocol = engines.load(order.service.engine.spec).protocols[0]
-        load = load_plan(order.plan, order.service, protocol, order.workload)
+        load = load_of(order)
         with ExitStack() as doors:
             instances = tuple(_instance(order, number, one, tools, doors) for one in order.placed)
     except ChangectlError as error:
@@ -70,7 +67,7 @@ def _step(order: Order, number: int, tools: Tools) -> StepPreview:
 
 def _instance(order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack) -> InstancePreview:
     target = open_target(placed, tools)
-    doors.callback(target.door.close)
+    doors.callback(target.close)
     contact = make_contact(target, order.plan.steps[number], tools)
     assert_from(contact)
     checks = check(contact, tools, starts=3 if len(order.placed) > 1 else 2, capture=None, preview=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core.errors import ChangectlError
-from changectl.core.ports import Event, Journal, Json
+from changectl.core.ports import Journal, Json
 from changectl.workflow.secrets import Secrets
 
 
@@ -20,10 +20,23 @@ class Recorder:
     secrets: Secrets
     run: str
     step: int = 0
+    insist: bool = False
 
-    def note(self, kind: str, body: Json) -> Event:
-        """Commit a fact; known secrets in it are replaced."""
-        return self.journal.append(self.run, kind, self.secrets.clean(body), step=self.step)
+    def insisting(self) -> Recorder:
+        """For the way back: a record that cannot be written must not leave an unjudged configuration in force."""
+        return replace(self, insist=True)
+
+    def note(self, kind: str, body: Json) -> None:
+        """Commit a fact; known secrets in it are replaced.
+
+        Raises:
+            ChangectlError: it cannot be stored; never while insisting.
+        """
+        try:
+            self.journal.append(self.run, kind, self.secrets.clean(body), step=self.step)
+        except Exception:
+            if not self.insist:
+                raise
 
     @contextmanager
     def acting(self, name: str, body: Json) -> Iterator[dict[str, Any]]:

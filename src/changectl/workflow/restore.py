@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
 from changectl.workflow.conditions import VOLATILE
 from changectl.workflow.hold import Hold
@@ -37,24 +36,52 @@ def collect_evidence(hold: Hold, why: str) -> None:
         clean = hold.tools.secrets.redactor.text(text)
         digest = hold.tools.records.put_blob(clean.encode())
         hold.recorder.note("evidence.outcome", {"host": hold.target.name, "ok": True, "blob": digest})
-    except ChangectlError as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the way back matters more
         hold.recorder.note("evidence.outcome", {"host": hold.target.name, "ok": False, "message": str(error)})
 
 
 def bring_back(hold: Hold) -> Restored:
-    """Restore the saved configuration and prove it. Never raises for what can go wrong on the host."""
+    """Restore the saved configuration and prove it; whatever goes wrong is an outcome, never an exception."""
     target = hold.target
     try:
         hold.restore()
-    except ChangectlError as error:
+    except Exception as error:  # noqa: BLE001 - every way to fail is an outcome that a person has to hear of
         return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
     try:
         ready = hold.wait()
-    except ChangectlError as error:
+    except Exception as error:  # noqa: BLE001 - as above
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
     if isinstance(ready, NotReady):
         return _prove(hold, None, [f"it does not answer: {ready.text}"])
     return _prove(hold, ready, [])
+
+
+def left_alone(hold: Hold, *, edited_by_other: bool) -> bool:
+    """Whether a refused write is proven to have changed nothing: the same process as before, answering, equal files.
+
+    Args:
+        hold: the instance.
+        edited_by_other: the file that was to be written holds what somebody else wrote meanwhile; that stays.
+    """
+    target, skipped = hold.target, hold.edit_path if edited_by_other else None
+    try:
+        with hold.recorder.acting("verify", {"host": target.name}) as outcome:
+            saved, present = hold.observed, target.inspect()
+            files = {path: _same_file(saved, present, path) for path in saved.files if path != skipped}
+            now = present.process
+            process = now is not None and (now.pid, now.start_ticks) == hold.running
+            ready = target.engine.readiness(target.pages(), target.service.model.name)
+            proven = all(files.values()) and process and ready.state == "ready"
+            missing = [] if proven else ["the service is not as it was before the refused write"]
+            outcome.update(host=target.name, files=files, process=process, verified=proven, missing=missing)
+    except Exception:  # noqa: BLE001 - a proof that cannot be taken is none; the way back follows
+        return False
+    return proven
+
+
+def _same_file(saved: Observed, present: Observed, path: str) -> bool:
+    old, new = saved.files.get(path), present.files.get(path)
+    return old is not None and new is not None and (old.exists, old.sha256) == (new.exists, new.sha256)
 
 
 def _prove(hold: Hold, ready: Ready | None, missing: list[str]) -> Restored:
@@ -64,7 +91,7 @@ def _prove(hold: Hold, ready: Ready | None, missing: list[str]) -> Restored:
         with hold.recorder.acting("verify", {"host": target.name}) as outcome:
             missing = missing + verify(hold, proof, compare_process=ready is not None)
             outcome.update(proof, missing=missing, verified=not missing)
-    except ChangectlError as error:
+    except Exception as error:  # noqa: BLE001 - a proof that cannot be taken is none
         missing = [*missing, f"the proof could not be taken: {error}"]
     if missing:
         return Restored(UNVERIFIED, f"{target.name}: restored, but not proven: {'; '.join(missing)}")

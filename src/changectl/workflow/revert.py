@@ -10,16 +10,18 @@ from typing import Any
 
 from changectl.core.errors import ChangectlError, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER
-from changectl.core.lifecycle import Ending, Outcome
+from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.observed import Model, Observed
 from changectl.core.placing import Placed
 from changectl.core.ports import Event
 from changectl.workflow.attempt import FIRST_GENERATION, host_run_name
 from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
+from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import REVERTED, bring_back
 from changectl.workflow.target import Target
+from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 
 
@@ -104,6 +106,7 @@ def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: To
         later: the run that changed the service after this one and was kept, if any.
         tools: the ports.
     """
+    tools = with_teller(tools)
     run = tools.new_run(order.service)
     recorder = Recorder(tools.journal, tools.secrets, run, 0)
     with tools.interrupts.listening(), tools.records.lock(order.service, run, tools.actor) as dead:
@@ -135,15 +138,18 @@ def _carried_out(
         with ExitStack() as doors:
             holds = _holds(order, placed, tools, recorder, doors)
             # After a run that was cut off even untouched files prove nothing: the service may have been stopped.
-            waiting = [
-                (hold, edit) for hold, edit in holds if _state(hold, edit, later) == "changed" or not order.finished
-            ]
+            changed = _changed(holds, later)
+            waiting = holds if not order.finished else changed
             if not waiting:
                 return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
             with tools.interrupts.ignored():
                 return _bring_all_back(waiting)
     except ChangectlError as error:
-        return Ending(Outcome.REFUSED, error.reason, str(error))
+        return Ending(Outcome.REFUSED, error.reason, tools.secrets.redactor.text(str(error)))
+    except Interrupted as error:
+        return Ending(Outcome.ABORTED, INTERRUPTED, str(error))
+    except Exception as error:  # noqa: BLE001 - the run gets its end in the record whatever happened
+        return Ending(Outcome.ABORTED, UNEXPECTED, tools.secrets.redactor.text(f"{type(error).__name__}: {error}"))
 
 
 def _holds(
@@ -153,7 +159,7 @@ def _holds(
     for one in placed:
         if any(edit.instance == one.name for edit in order.edits):
             targets[one.name] = open_target(one, tools)
-            doors.callback(targets[one.name].door.close)
+            doors.callback(targets[one.name].close)
     missing = sorted({edit.instance for edit in order.edits} - set(targets))
     if missing:
         raise Refused(f"the service has no instance {', '.join(missing)} any more", reason="instance_gone")
@@ -176,20 +182,29 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
     )
 
 
-def _state(hold: Hold, edit: KeptEdit, later: str | None) -> str:
-    """changed: as the run left it; saved: as it was before.
+def _changed(holds: Sequence[tuple[Hold, KeptEdit]], later: str | None) -> list[tuple[Hold, KeptEdit]]:
+    """The edits, last step first, that are in force; a file that several steps edited goes back through all of them.
 
     Raises:
         Refused: something else stands there: a later change stands on this one, or somebody edited the file.
     """
-    facts = hold.target.inspect().files.get(edit.path)
-    present = facts.sha256 if facts is not None and facts.exists else None
-    if present == edit.before:
-        return "saved"
-    if present == edit.after:
-        return "changed"
-    who = f"run {later} changed it since: revert that one first" if later else "somebody edited it since"
-    raise Refused(f"{edit.instance}: {edit.path} is not as this run left it; {who}", reason="changed_since")
+    standing: dict[tuple[str, str], str | None] = {}
+    changed = []
+    for hold, edit in holds:
+        place = (edit.instance, edit.path)
+        if place not in standing:
+            facts = hold.target.inspect().files.get(edit.path)
+            standing[place] = facts.sha256 if facts is not None and facts.exists else None
+        if standing[place] == edit.after:
+            changed.append((hold, edit))
+            standing[place] = edit.before
+    for _, edit in holds:
+        first = next(one for _, one in reversed(holds) if (one.instance, one.path) == (edit.instance, edit.path))
+        if standing[edit.instance, edit.path] != first.before:
+            who = f"run {later} changed it since: revert that one first" if later else "somebody edited it since"
+            text = f"{edit.instance}: {edit.path} is not as this run left it; {who}"
+            raise Refused(text, reason="changed_since")
+    return changed
 
 
 def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:

@@ -15,11 +15,13 @@ from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact, assert_from, check, make_contact, open_target, sha256
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import FAILED, REVERTED, bring_back, collect_evidence
+from changectl.workflow.restore import FAILED, REVERTED, Restored, bring_back, collect_evidence, left_alone
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import Acceptance, NotKept, try_change
 
 NOT_ARMED = "this version has no dead-man: until the run ends, the journal alone knows the way back"
+
+WEIGHT = {Verdict.REGRESSED: 3, Verdict.INVALID: 2, Verdict.INCONCLUSIVE: 1}
 
 
 @dataclass
@@ -30,7 +32,12 @@ class StepRun:
     recorder: Recorder
     acceptance: Acceptance
     attempts: list[Attempt] = field(default_factory=list)
-    judgement: Judgement | None = None
+    judgements: list[Judgement] = field(default_factory=list)  # one of each instance that was tried
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """The one that decides: the worst."""
+        return max(self.judgements, key=lambda one: WEIGHT.get(one.verdict, 0), default=None)
 
     @property
     def outage(self) -> float:
@@ -49,9 +56,15 @@ def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorde
     run = StepRun(tools, recorder, acceptance)
     with ExitStack() as doors:
         ending = _story(run, placed, doors)
+    if not ending.outcome.in_force:
+        _close(run, ending)
+    return ending
+
+
+def _close(run: StepRun, ending: Ending) -> Ending:
     verdict = run.judgement.verdict.value if run.judgement else None
-    recorder.note("step.closed", {"outcome": ending.outcome.value, "verdict": verdict, "reason": ending.reason,
-                                  "text": ending.text, "outage_seconds": round(run.outage, 3)})  # fmt: skip
+    run.recorder.note("step.closed", {"outcome": ending.outcome.value, "verdict": verdict, "reason": ending.reason,
+                                      "text": ending.text, "outage_seconds": round(run.outage, 3)})  # fmt: skip
     return ending
 
 
@@ -60,7 +73,8 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
         contacts = [_contact(run, one, doors) for one in placed]
         if all(contact.changes_nothing for contact in contacts):
             _checked(run, contacts)
-            return Ending(Outcome.KEPT, "nothing_to_do", "the configuration already says so: nothing to do")
+            text = "the configuration already says so: nothing to do"
+            return _close(run, Ending(Outcome.KEPT, "nothing_to_do", text))
         run.attempts = [Attempt.of(contact, run.recorder, run.tools) for contact in contacts]
         for attempt in run.attempts:
             attempt.save()
@@ -68,7 +82,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
         _arm(run)
         for attempt in run.attempts:
             _try(run, attempt, fresh_baseline=len(placed) > 1)
-        return _keep(run)
+        return _close(run, _keep(run))  # kept is what is recorded as kept: if that fails, it goes back
     except NotKept as cause:
         return _undo(run, cause.reason, str(cause))
     except Interrupted as cause:
@@ -81,7 +95,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
 
 def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
     target = open_target(placed, run.tools)
-    doors.callback(target.door.close)
+    doors.callback(target.close)
     contact = make_contact(target, run.acceptance.step, run.tools)
     assert_from(contact)
     facts = {"name": contact.three.name, "file": str(contact.three.file), "process": str(contact.three.process),
@@ -123,7 +137,7 @@ def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
     """Try one instance; the verdict decides whether the next one follows."""
     run.tools.interrupts.check()
     judgement = try_change(attempt, run.acceptance, fresh_baseline=fresh_baseline)
-    run.judgement = judgement
+    run.judgements.append(judgement)
     match judgement.verdict:
         case Verdict.REGRESSED:
             raise NotKept("regressed", "; ".join(str(reason) for reason in judgement.reasons), judgement)
@@ -144,30 +158,45 @@ def _keep_unjudged(run: StepRun, judgement: Judgement) -> bool:
 
 
 def _keep(run: StepRun) -> Ending:
-    for attempt in run.attempts:
-        run.recorder.note("disarm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
+    _disarm(run, run.recorder)
+    run.tools.interrupts.check()  # the last moment: from here on it is kept
     if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
         return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
     return Ending(Outcome.KEPT, "kept", "kept: no gross harm was seen; the expected gain was not judged")
 
 
+def _disarm(run: StepRun, recorder: Recorder) -> None:
+    for attempt in run.attempts:
+        recorder.note("disarm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
+
+
 def _undo(run: StepRun, reason: str, text: str) -> Ending:
     """Bring back every instance that was touched; further signals wait until that is done."""
+    text = run.tools.secrets.redactor.text(text)
     if not run.touched:
         aborted = reason in (INTERRUPTED, UNEXPECTED)
         return Ending(Outcome.ABORTED if aborted else Outcome.REFUSED, reason, text)
     run.tools.reporter.note(f"not kept ({reason}): {text}")
     with run.tools.interrupts.ignored():
-        ends = []
-        for attempt in run.touched:
-            collect_evidence(attempt, text)
-            ends.append(bring_back(attempt))
-    for attempt in run.attempts:
-        run.recorder.note("disarm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
+        ends = [_back(run, attempt, reason, text) for attempt in run.touched]
+        _disarm(run, run.recorder.insisting())
     failed = [end for end in ends if end.outcome != REVERTED]
     if failed:
         worst = FAILED if any(end.outcome == FAILED for end in failed) else failed[0].outcome
-        return Ending(Outcome(worst), reason, f"{text}\n" + "\n".join(end.detail for end in failed))
-    if reason in NOTHING_WRITTEN:
+        details = run.tools.secrets.redactor.text("\n".join(end.detail for end in failed))
+        return Ending(Outcome(worst), reason, f"{text}\n{details}")
+    if reason in NOTHING_WRITTEN and not any(attempt.wrote for attempt in run.attempts):
         return Ending(Outcome.REFUSED, reason, text)
     return Ending(Outcome.REVERTED, reason, text)
+
+
+def _back(run: StepRun, attempt: Attempt, reason: str, text: str) -> Restored:
+    """One instance: proven untouched where the host refused to write, brought back everywhere else."""
+    attempt.recorder, by_other = attempt.recorder.insisting(), reason == "changed_by_other"
+    if reason in NOTHING_WRITTEN and not attempt.wrote and left_alone(attempt, edited_by_other=by_other):
+        end = Restored(REVERTED, f"{attempt.target.name}: nothing was written, and the service runs as before")
+    else:
+        collect_evidence(attempt, text)
+        end = bring_back(attempt)
+    run.tools.reporter.note(end.detail)
+    return end

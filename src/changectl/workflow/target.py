@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -117,10 +118,22 @@ class Target:
         said = self.ask("probe", {"requests": [one.as_args() for one in requests]}, timeout=longest + 10)
         return pages_from(said)
 
-    def status(self, cursor: str | None = None, run: str | None = None) -> Status:
-        """How the manager's process is, and its log since `cursor`; with `run` also what that run is starting."""
-        args = {"manager": self.manager_argument, "cursor": cursor, "log_file": self.service.log_file, "run": run}
+    def status(self, cursor: str | None = None, run: str | None = None, *, from_start: bool = False) -> Status:
+        """How the manager's process is, and its log since `cursor`.
+
+        Args:
+            cursor: a place in the log; None: its latest lines.
+            run: also see what this run is starting.
+            from_start: also read what the running service logged first.
+        """
+        args = {"manager": self.manager_argument, "cursor": cursor, "log_file": self.service.log_file, "run": run,
+                "from_start": from_start}  # fmt: skip
         return Status.read(self.ask("status", args))
+
+    def close(self) -> None:
+        """Close the door; what goes wrong there changes nothing any more."""
+        with contextlib.suppress(Exception):
+            self.door.close()
 
     def carriers(self) -> list[Carrier]:
         """Where values live, strongest first."""

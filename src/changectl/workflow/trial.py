@@ -95,6 +95,7 @@ def _run_checks(attempt: Attempt, acceptance: Acceptance) -> None:
     if not acceptance.checks:
         return
     result = attempt.tools.checks.run(acceptance.checks, attempt.target.address)
+    attempt.tools.interrupts.check()
     report = attempt.tools.secrets.redactor.text(result.report)
     body = {"host": attempt.target.name, "passed": result.passed, "failed": result.failed, "ok": result.ok}
     attempt.recorder.note("checks.outcome", {**body, "report": report})
