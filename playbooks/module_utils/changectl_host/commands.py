@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -54,6 +55,25 @@ def run(
     finally:
         finish(process)
     return Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def head(argv: List[str], lines: int, timeout: float = 20.0) -> str:
+    """The first lines that a program prints; it is ended when it has printed them, or when the time is over.
+
+    Raises:
+        Failure: `no_such_program`.
+    """
+    process = spawn(
+        argv, env=marked_environment(None), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    alarm = threading.Timer(timeout, _kill_group, [process.pid])
+    alarm.daemon = True
+    alarm.start()
+    try:
+        return b"".join(itertools.islice(process.stdout or (), lines)).decode(errors="replace")
+    finally:
+        alarm.cancel()
+        finish(process)
 
 
 def spawn(argv: List[str], **options: Any) -> subprocess.Popen[bytes]:

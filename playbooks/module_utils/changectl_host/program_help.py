@@ -22,6 +22,8 @@ def program_help(args: Dict[str, Any]) -> Dict[str, Any]:
     with contextlib.ExitStack() as stack:
         # A folder that is thrown away: some engines write caches even for --help.
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="changectl-help-"))
+        environment = {name: value for name, value in environment.items() if not name.startswith("XDG_")}
+        environment["HOME"] = folder
         change = _become(args.get("user"), folder)
         if change is not None:
             options["preexec_fn"] = change

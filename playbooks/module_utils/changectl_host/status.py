@@ -14,12 +14,18 @@ _CHUNK = 1024 * 1024  # at most this much of a log in one answer: its newest par
 
 
 def status(args: Dict[str, Any]) -> Dict[str, Any]:
-    """The call: {active, restarts, result, exec_status, process, log, cursor, log_file, listens, now}."""
+    """The call: {active, restarts, result, exec_status, process, log, cursor, log_file, listens, now}.
+
+    With `from_start` also `start_log`: what the running service logged first, however long ago.
+    """
     name, settings = manager.read(args.get("manager"))
     log_file = args.get("log_file")
     if name == "systemd":
         found = _systemd(settings)
-        pid = systemd.main_pid(found.pop("show"))
+        show = found.pop("show")
+        pid = systemd.main_pid(show)
+        if args.get("from_start") and not log_file:
+            found["start_log"] = systemd.start_of_journal(settings, show)
     else:
         found, pid, own_log = _command(settings, args)
         log_file = log_file or own_log

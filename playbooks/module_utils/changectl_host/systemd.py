@@ -12,6 +12,7 @@ from .failure import Failure
 _UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,250}\.service\Z")
 _REPEATED = ("ExecStart", "ExecStop", "ExecReload", "ExecStartPre", "ExecStartPost", "EnvironmentFiles")
 _JOURNAL_LINES = 2000
+_START_LINES = 400  # engines say what they were started with among their first lines
 
 
 def check_unit(unit: Any) -> str:
@@ -94,9 +95,14 @@ def describe(settings: Dict[str, Any]) -> Dict[str, Any]:
         "show": properties,
         "files": unit_files(properties),
         "env_files": environment_files(properties),
-        "need_daemon_reload": properties.get("NeedDaemonReload") == "yes",
+        "need_daemon_reload": _yes_or_no(properties.get("NeedDaemonReload")),
         "exec_start": properties.get("ExecStart", []),
     }
+
+
+def _yes_or_no(text: Any) -> Optional[bool]:
+    """None: this systemd does not tell."""
+    return {"yes": True, "no": False}.get(text)
 
 
 def unit_files(properties: Dict[str, Any]) -> List[str]:
@@ -148,6 +154,15 @@ def journal(
         raise Failure("no_journal", f"the journal cannot be read: {result.err.strip()}")
     lines, last = parse_journal(result.out)
     return lines, last or cursor
+
+
+def start_of_journal(settings: Dict[str, Any], properties: Dict[str, Any]) -> List[str]:
+    """The first log lines of the unit's present start; empty where systemd does not tell them apart."""
+    invocation = properties.get("InvocationID", "")
+    if not invocation or settings.get("user_manager"):
+        return []
+    words = ["journalctl", f"_SYSTEMD_INVOCATION_ID={invocation}", "--output=json", "--no-pager", "--quiet"]
+    return parse_journal(commands.head(words, _START_LINES))[0]
 
 
 def parse_journal(text: str) -> Tuple[List[str], Optional[str]]:

@@ -145,9 +145,15 @@ class Status(Answer):
     exec_status: int | None = None
     process: StatusProcess | None = None
     log: list[str] = Field(default_factory=list)
+    start_log: list[str] = Field(default_factory=list)  # what the running service logged first, where it was asked for
     cursor: str | None = None
     listens: list[int] | None = None
     now: float | None = None  # the host's clock, to be compared with `process.started_at` only
+
+    @property
+    def whole_log(self) -> list[str]:
+        """The first lines of the running service, where asked for, and the latest ones; some may stand in both."""
+        return [*self.start_log, *self.log]
 
     @property
     def running_for(self) -> float | None:

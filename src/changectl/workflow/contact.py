@@ -33,7 +33,7 @@ from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
 NOT_IN_FILES = Seen(known=False, why="not in the declared files")
-HELP_TIMEOUT = 60.0  # seconds; some engines import for half a minute before they print their help
+HELP_TIMEOUT = 120.0  # seconds; some engines import for half a minute before they print their help
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
     before = dict(target.engine.effective(contact.pages, contact.status.whole_log))
     if process is not None:
         before |= target.engine.running(process.argv or [], process.environ or {})
+    known = process is not None or bool(before)
     after = {name: value for name, value in before.items() if name != wanted.label}
     if wanted.setting is not None and wanted.to is not None:
         after[wanted.label] = wanted.to
@@ -222,8 +223,8 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         to=wanted.to,
         edited_files=(contact.edit.path,),
         values=[row for row in contact.values if row.file is not NOT_IN_FILES],
-        settings_before=before,
-        settings_after=after,
+        settings_before=before if known else None,
+        settings_after=after if known else None,
         starts_needed=starts,
         bytes_needed=sum(facts.size or 0 for facts in contact.observed.files.values()) * 4 + (1 << 22),
         hello=contact.hello,
@@ -263,7 +264,8 @@ def _help(contact: Contact) -> Help | None:
     argv = contact.target.engine.help_argv(process.argv or []) if process else []
     if not argv or process is None:
         return None
-    args = {"argv": argv, "user": process.user, "cwd": process.cwd, "timeout": HELP_TIMEOUT}
+    # With the service's own variables: an engine may not even load its libraries without them.
+    args = {"argv": argv, "user": process.user, "environ": dict(process.environ or {}), "timeout": HELP_TIMEOUT}
     return Help.read(contact.target.ask("help", args, timeout=HELP_TIMEOUT + 10))
 
 

@@ -33,7 +33,7 @@ if words[0] == "show":
     place = "/proc/%d/stat" % now["pid"]
     alive = now["pid"] and os.path.exists(place) and ") Z" not in open(place).read()
     print("LoadState=loaded\\nMainPID=%d\\nNRestarts=2\\nResult=success" % (now["pid"] if alive else 0))
-    print("ActiveState=" + ("active" if alive else "inactive"))
+    print("InvocationID=4f1e\\nActiveState=" + ("active" if alive else "inactive"))
     print("FragmentPath=" + folder + "/chat.service\\nDropInPaths=" + folder + "/10.conf " + folder + "/20.conf")
     print("EnvironmentFiles=" + folder + "/env (ignore_errors=yes)\\nNeedDaemonReload=yes\\nControlGroup=")
     print("ExecStart={{ path=/bin/x ; argv[]=/bin/x --a ; }}\\nUser=nobody")
@@ -48,6 +48,9 @@ elif words[0] == "stop" and now["pid"]:
 JOURNALCTL = """#!{python}
 import json, sys
 after = [word for word in sys.argv if word.startswith("--after-cursor")]
+if "_SYSTEMD_INVOCATION_ID=4f1e" in sys.argv:
+    for number in range(100_000):
+        print(json.dumps({{"MESSAGE": "start %d" % number, "__CURSOR": "s"}}), flush=True)
 print(json.dumps({{"MESSAGE": "later" if after else "first", "__CURSOR": "c2" if after else "c1"}}))
 """
 
@@ -93,6 +96,18 @@ def test_inspect_brings_the_units_files_in_effective_order(host: Any, tools: Pat
     assert found["manager"]["env_files"] == [{"path": str(tools / "env"), "optional": True}]
     assert found["manager"]["need_daemon_reload"] is True
     assert {Path(path).name for path in found["files"]} == {"chat.service", "10.conf", "20.conf", "env"}
+
+
+def test_status_tells_the_first_lines_of_the_running_start_on_request_however_long_it_runs(
+    host: Any, tools: Path
+) -> None:
+    host.call("service", manager=UNIT, action="start")
+
+    now = host.call("status", manager=UNIT, from_start=True)
+
+    assert now["start_log"] == [f"start {number}" for number in range(400)]
+    assert (now["log"], now["cursor"]) == (["first"], "c1")
+    assert "start_log" not in host.call("status", manager=UNIT)
 
 
 def test_status_follows_the_journal(host: Any, tools: Path) -> None:
