@@ -73,7 +73,7 @@ class Readable(Answer):
     """Whether the service's user can read all model files."""
 
     uid: int | None = None
-    all: bool
+    all: bool | None = None  # None: not known, since nothing runs whose user could be asked about
     denied: list[str] = Field(default_factory=list, alias="not")
     acl_considered: bool | None = None
 

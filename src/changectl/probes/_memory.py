@@ -48,6 +48,8 @@ def growth(situation: Situation) -> Growth | None:
 
 def has_gpu(situation: Situation) -> bool | None:
     """Whether the host has a usable GPU; None: not known."""
-    if situation.nvml is not None:
-        return bool(situation.nvml.gpus)
-    return situation.host.gpu.present if situation.host and situation.host.gpu else None
+    driver = situation.host.gpu.present if situation.host and situation.host.gpu else None
+    if situation.nvml is None:
+        return driver
+    # A host that has the device while NVML is silent is no host without a GPU.
+    return True if situation.nvml.gpus else (None if driver else False)

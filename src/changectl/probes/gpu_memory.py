@@ -17,6 +17,8 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.not_applicable("no GPU on this host")
     if situation.nvml is None:
         return CHECK.unknown("the GPUs were not asked")
+    if not situation.nvml.gpus and _memory.has_gpu(situation) is None:
+        return CHECK.unknown(f"there is a GPU, but its memory cannot be read: {situation.nvml.none or 'not told'}")
     if not situation.nvml.gpus:
         return CHECK.not_applicable(f"no GPU: {situation.nvml.none or 'none found'}")
     if situation.engine is None:

@@ -13,7 +13,7 @@ def check(situation: Situation) -> CheckResult:
     if not situation.model_declared:
         return CHECK.not_applicable("the service declares no model folder")
     readable = situation.model.readable_by if situation.model else None
-    if readable is None:
+    if readable is None or readable.all is None:
         return CHECK.unknown("not known whether the service's user can read the model")
     figure = "" if readable.uid is None else f"user id {readable.uid}"
     if readable.all:
