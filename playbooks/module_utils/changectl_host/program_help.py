@@ -11,6 +11,9 @@ from typing import Any, Callable, Dict, Optional
 from . import commands
 from .failure import Failure
 
+# Variables that tie a process to its manager or its home; our own start of the program has neither.
+_OF_ONE_START = ("NOTIFY_", "LISTEN_", "WATCHDOG_", "JOURNAL_STREAM", "XDG_")
+
 
 def program_help(args: Dict[str, Any]) -> Dict[str, Any]:
     """The call: {text, exit_status}; text is stdout followed by stderr."""
@@ -22,7 +25,7 @@ def program_help(args: Dict[str, Any]) -> Dict[str, Any]:
     with contextlib.ExitStack() as stack:
         # A folder that is thrown away: some engines write caches even for --help.
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="changectl-help-"))
-        environment = {name: value for name, value in environment.items() if not name.startswith("XDG_")}
+        environment = {name: value for name, value in environment.items() if not name.startswith(_OF_ONE_START)}
         environment["HOME"] = folder
         change = _become(args.get("user"), folder)
         if change is not None:

@@ -140,6 +140,16 @@ def test_help_is_the_programs_own_and_bounded_in_time() -> None:
     assert caught.value.reason == "no_such_program"
 
 
+def test_help_runs_with_the_services_variables_but_a_home_of_its_own() -> None:
+    argv = [sys.executable, "-c", "import os; print(os.environ['LIBRARIES'], os.environ['HOME'])"]
+
+    said = dispatch("help", {"argv": argv, "environ": {"LIBRARIES": "/opt/x", "HOME": "/srv/chat"}})["text"].split()
+
+    assert said[0] == "/opt/x"
+    assert said[1] != "/srv/chat"
+    assert not Path(said[1]).exists()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_help_runs_as_the_services_user() -> None:
     found = dispatch("help", {"argv": ["/usr/bin/id", "-u"], "user": "nobody"})
