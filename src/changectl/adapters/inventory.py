@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from changectl.adapters.environment import for_ansible
-from changectl.adapters.vault import Vault
+from changectl.adapters.vault import Vault, forget
 from changectl.core.errors import InputError, Problem
 from changectl.core.ports import HostAddress
 
@@ -29,6 +29,7 @@ class AnsibleInventory:
     limit: str | None = None
     vault_ids: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    learn: Callable[[Iterable[str]], None] = forget  # is told what encrypted variables hold
 
     def hosts(self, pattern: str) -> Sequence[HostAddress]:
         """The hosts of a group or a single host, in inventory order, `--limit` applied; empty when nothing matches.
@@ -66,7 +67,8 @@ class AnsibleInventory:
 
     @cached_property
     def _vault(self) -> Vault:
-        return Vault(self.vault_ids, for_ansible(self.environ, self.playbooks, Path(sys.executable)))
+        environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
+        return Vault(self.vault_ids, environment, self.learn)
 
     @property
     def _hostvars(self) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,20 @@ TIMEOUT = 60.0  # seconds; a password script may ask a key store
 MARK = "__ansible_vault"  # how ansible-inventory --list prints an encrypted value
 
 
+def forget(values: Iterable[str]) -> None:
+    """The default listener: nobody wants to know the plain texts."""
+
+
 @dataclass
 class Vault:
-    """Decrypts values; each distinct cipher text once."""
+    """Decrypts values; each distinct cipher text once.
+
+    `learn` is told every plain text, so that none of them gets into a record or an output.
+    """
 
     vault_ids: Sequence[str]
     environment: Mapping[str, str]
+    learn: Callable[[Iterable[str]], None] = forget
     _known: dict[str, str] = field(default_factory=dict)
 
     def open(self, value: Any) -> Any:
@@ -40,6 +48,7 @@ class Vault:
     def _decrypt(self, cipher_text: str) -> str:
         if cipher_text not in self._known:
             self._known[cipher_text] = self._ask(cipher_text)
+            self.learn([self._known[cipher_text]])
         return self._known[cipher_text]
 
     def _ask(self, cipher_text: str) -> str:

@@ -55,9 +55,9 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
     project = find_project(Path.cwd(), hosts.inventory)
     source, playbooks = Path(project.inventory), playbooks_folder()
     password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None
-    inventory = AnsibleInventory(source, playbooks, hosts.limit, hosts.vault_ids)
     with open_store(Path(project.database), Path(project.key_file)) as store:
         known = Secrets(store.redaction_salt(), store.guard)
+        inventory = AnsibleInventory(source, playbooks, hosts.limit, hosts.vault_ids, learn=known.learn)
         if password:
             known.learn([password])
         reporter, interrupts = ProgressReporter(printer, known), Interrupts()

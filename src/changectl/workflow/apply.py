@@ -62,6 +62,7 @@ def apply(order: Order, tools: Tools) -> RunEnd:
         ChangectlError: the record cannot be written; then nothing was done.
     """
     tools, loads = with_teller(tools), _loads(order)
+    tools.secrets.learn_plan(order.plan)
     run = tools.new_run(order.plan.service)
     recorder = Recorder(tools.journal, tools.secrets, run)
     with tools.interrupts.listening(), tools.records.lock(order.plan.service, run, tools.actor) as dead:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changectl.core.errors import ChangectlError
 from changectl.core.placing import Placed
-from changectl.core.precheck import CheckResult, ThreeValues, refuses
+from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
+from changectl.core.redaction import Redactor
 from changectl.workflow.apply import Order, load_of
 from changectl.workflow.contact import assert_from, check, make_contact, open_target
 from changectl.workflow.tools import Tools
@@ -45,12 +46,12 @@ class StepPreview:
 
 def preview(order: Order, tools: Tools) -> list[StepPreview]:
     """Look at the hosts and compute. A step that builds on an earlier one is shown against the present state."""
+    tools.secrets.learn_plan(order.plan)
     with tools.interrupts.listening():
         return [_step(order, number, tools) for number in range(len(order.plan.steps))]
 
 
 def _step(order: Order, number: int, tools: Tools) -> StepPreview:
-    step = order.plan.steps[number]
     fresh = len(order.placed) > 1
     load_seconds = tools.memory.load_seconds(order.plan.service)
     try:
@@ -59,10 +60,10 @@ def _step(order: Order, number: int, tools: Tools) -> StepPreview:
             instances = tuple(_instance(order, number, one, tools, doors) for one in order.placed)
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
-        return StepPreview(step.change.describe(), (), 0, None, load_seconds, refusal=text)
+        return StepPreview(_change(order, number, tools), (), 0, None, load_seconds, refusal=text)
     seconds = load.expected_seconds
     measuring = None if seconds is None else 2 * seconds * len(order.placed)
-    return StepPreview(step.change.describe(), instances, 2 if fresh else 1, measuring, load_seconds)
+    return StepPreview(_change(order, number, tools), instances, 2 if fresh else 1, measuring, load_seconds)
 
 
 def _instance(order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack) -> InstancePreview:
@@ -76,10 +77,25 @@ def _instance(order: Order, number: int, placed: Placed, tools: Tools, doors: Ex
         instance=target.name,
         path=edit.path,
         diff=tools.secrets.redactor.diff(edit.before, edit.after, edit.path),
-        three=contact.three,
-        checks=tuple(checks),
+        three=_three(contact.three, tools.secrets.redactor),
+        checks=tuple(_check(result, tools.secrets.redactor) for result in checks),
         nothing_to_do=contact.changes_nothing,
     )
+
+
+def _change(order: Order, number: int, tools: Tools) -> str:
+    return tools.secrets.redactor.known(order.plan.steps[number].change.describe())
+
+
+def _three(three: ThreeValues, redactor: Redactor) -> ThreeValues:
+    def shown(seen: Seen) -> Seen:
+        return seen if seen.value is None else replace(seen, value=redactor.known(seen.value))
+
+    return replace(three, file=shown(three.file), process=shown(three.process), engine=shown(three.engine))
+
+
+def _check(result: CheckResult, redactor: Redactor) -> CheckResult:
+    return replace(result, figure=redactor.known(result.figure), detail=redactor.known(result.detail))
 
 
 def would_proceed(previews: Sequence[StepPreview]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from changectl.core.observed import Observed
+from changectl.core.plan import Plan
 from changectl.core.redaction import Redactor, Tripwire
 from changectl.core.redaction_patterns import secret_spans
 from changectl.core.redaction_secrets import SHORTEST
@@ -38,6 +39,13 @@ class Secrets:
         self.learn(str(variables[name]) for name in INVENTORY_SECRETS if variables.get(name))
         if bearer:
             self.learn([bearer])
+
+    def learn_plan(self, plan: Plan) -> None:
+        """What looks secret in the values that a plan asserts and sets: a key that is rotated, an address with one."""
+        for step in plan.steps:
+            spec = step.change.spec.model_dump()
+            values = (spec.get("from_"), spec.get("to"))
+            self.learn(_secret_parts("\n".join(f"{spec.get('name')}={value}" for value in values if value is not None)))
 
     def learn_observed(self, observed: Observed) -> None:
         """What looks secret in configuration files and in the running process."""
