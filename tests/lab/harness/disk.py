@@ -41,7 +41,7 @@ def prepare(folder: Path, root: Path, name: str, address: str, public_key: str) 
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)], check=True)
     unit = etc / "systemd/system/lab-network.service"
     unit.write_text(_NETWORK_UNIT.format(address=address))
-    (etc / "systemd/system/multi-user.target.wants/lab-network.service").symlink_to(unit.name)
+    (etc / "systemd/system/multi-user.target.wants/lab-network.service").symlink_to(f"../{unit.name}")
     for home, owner in ((merged / "root", 0), (merged / "home/ops", 1000)):
         _authorise(home, owner, public_key)
     command = merged / "usr/local/bin/llama-server"
