@@ -1,0 +1,278 @@
+"""A host in memory: files, a unit, a process, an engine with a scripted temper; plays and calls really change it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shlex
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from changectl.core.errors import ContactLost, HostCallError
+from changectl.core.ports import HostAddress, Json, PlayResult, Progress
+from tests.unit.engines.support import text
+from tests.workflow.world import EPOCH, World
+
+UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
+UNIT_TEXT = "[Service]\nEnvironmentFile=/etc/chat.env\nExecStart=/opt/llama-server --model /srv/m.gguf --parallel 4\n"
+ENV_TEXT = "OMP_NUM_THREADS=1\n"
+GIB = 1024**3
+SHOW = {"StartLimitBurst": "9", "StartLimitIntervalUSec": "10s", "TimeoutStopUSec": "1min 30s", "Restart": "no",
+        "StandardOutput": "journal"}  # fmt: skip
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass
+class Process:
+    pid: int
+    argv: list[str]
+    environ: dict[str, str]
+    started: float
+
+
+def calm(argv: list[str], streams: int) -> tuple[int, int]:
+    """Milliseconds to the first token and per token: waiting grows when streams share too few slots."""
+    slots = int(argv[argv.index("--parallel") + 1]) if "--parallel" in argv else 1
+    return 20 * max(1, -(-streams // slots)), 5
+
+
+@dataclass
+class FakeHost:
+    """Everything about one host, and what tests want to go wrong there."""
+
+    name: str
+    world: World
+    files: dict[str, bytes] = field(default_factory=lambda: {UNIT: UNIT_TEXT.encode(), ENV: ENV_TEXT.encode()})
+    model: dict[str, tuple[int, str]] = field(default_factory=lambda: {"m.gguf": (100, "aa")})
+    process: Process | None = None
+    log: list[str] = field(default_factory=list)
+    saved: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    staged: dict[str, bytes] = field(default_factory=dict)
+    tokens: int = 0
+    starts: int = 0
+    stale: bool = False  # a file was written since the process started
+    load_seconds: float = 1.0
+    requests: int = 24
+    restorable: bool = True
+    speed: Callable[[list[str], int], tuple[int, int]] = calm
+    refuses: Callable[[list[str]], str | None] = lambda argv: None  # the log line of an engine that does not start
+    reported: Callable[[list[str]], dict[str, Any]] = lambda argv: {}  # what /props says otherwise
+    on_start: Callable[[FakeHost], None] = lambda host: None
+    on_call: Callable[[FakeHost, str], None] = lambda host, call: None
+
+    def __post_init__(self) -> None:
+        self.start()
+        self.starts = 0
+        if self.process is not None:
+            self.process.started = -3600.0
+
+    # -- the service ----------------------------------------------------------------------------------------------
+    def start(self) -> None:
+        self.starts, self.stale = self.starts + 1, False
+        lines = self.files[UNIT].decode().splitlines()
+        argv = shlex.split(next(line for line in lines if line.startswith("ExecStart=")).partition("=")[2])
+        pairs = [line.partition("=") for line in self.files[ENV].decode().splitlines() if "=" in line]
+        environ = {name: value for name, _, value in pairs}
+        failure = self.refuses(argv)
+        if failure is not None:
+            self.log.append(failure)
+            self.process = None
+            return
+        self.process = Process(100 + self.starts, argv, environ, self.world.seconds)
+        self.on_start(self)
+
+    def restart(self) -> None:
+        self.process = None
+        self.start()
+
+    def digests(self) -> dict[str, str]:
+        return {path: sha(data) for path, data in self.files.items()}
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+    def call(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        self.on_call(self, name)
+        answer: dict[str, Any] = getattr(self, f"call_{name}")(args)
+        return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
+
+    def call_hello(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {"python": "3.11.2", "kubernetes": False, "systemd": True, "boot_id": "b", "hostname": self.name}
+
+    def call_host(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        disks = {path: {"free": 10 * GIB, "read_only": False} for path in [*args["paths"], "/var/lib/changectl"]}
+        return {"kernel": "6.1", "cpus": {"count": 2}, "disks": disks, "gpu": {"present": False},
+                "memory": {"total": 16 * GIB, "available": 8 * GIB}}  # fmt: skip
+
+    def call_inspect(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        process = self.process
+        manager = {"unit": "chat.service", "show": SHOW, "files": [UNIT], "need_daemon_reload": False,
+                   "env_files": [{"path": ENV, "optional": False}]}  # fmt: skip
+        facts = None if process is None else {
+            "pid": process.pid, "start_ticks": process.pid, "started_at": EPOCH + process.started,
+            "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [8080], "limits": {},
+        }  # fmt: skip
+        files = {
+            path: {"exists": True, "sha256": sha(data), "content": base64.b64encode(data).decode(), "size": len(data),
+                   "mtime_ns": int((EPOCH - 3600) * 1e9), "readable_by_service": True, "immutable": False}
+            for path, data in self.files.items()
+        }  # fmt: skip
+        owner = None if process is None else {"pid": process.pid}
+        return {"manager": manager, "process": facts, "files": files, "port_owner": owner}
+
+    def call_model(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        files = [{"path": path, "size": size, "mtime_ns": int((EPOCH - 86400) * 1e9), "sha256": digest,
+                  "header": "gguf"} for path, (size, digest) in self.model.items()]  # fmt: skip
+        return {"files": files, "problems": [], "total_bytes": 100, "readable_by": {"uid": 1, "all": True, "not": []}}
+
+    def call_status(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        process = self.process
+        facts = None if process is None else {"pid": process.pid, "start_ticks": process.pid,
+                                              "started_at": EPOCH + process.started}  # fmt: skip
+        return {"active": "failed" if process is None else "active", "restarts": 0, "process": facts,
+                "log": self.log[int(args.get("cursor") or 0) :], "cursor": str(len(self.log)),
+                "now": EPOCH + self.world.seconds, "result": "exit-code" if process is None else "success"}  # fmt: skip
+
+    def call_probe(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {request["name"]: self._page(urlsplit(request["url"]).path) for request in args["requests"]}
+
+    def _page(self, path: str) -> dict[str, Any]:
+        process = self.process
+        if process is None:
+            return {"status": None, "error": "connection refused"}
+        if self.world.seconds < process.started + self.load_seconds:
+            return {"status": 503, "body": '{"error": {"message": "Loading model"}}'}
+        slots = int(process.argv[process.argv.index("--parallel") + 1]) if "--parallel" in process.argv else 1
+        props = {"total_slots": slots, "model_path": MODEL, "build_info": "b10000", **self.reported(process.argv)}
+        self.tokens += 2 if path.endswith("completions") else 0
+        bodies: dict[str, Any] = {
+            "/health": {"status": "ok"},
+            "/v1/models": {"data": [{"id": "chat"}]},
+            "/props": props,
+            "/v1/completions": {"choices": [{"text": "a b"}], "usage": {"completion_tokens": 2}},
+        }
+        if path == "/metrics":
+            return {"status": 200, "body": f"llamacpp:tokens_predicted_total {self.tokens}\n"}
+        return {"status": 200, "body": json.dumps(bodies[path])} if path in bodies else {"status": 501, "body": ""}
+
+    def call_capture(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        self.saved[args["run"]] = dict(self.files)
+        files = {path: {"sha256": sha(data)} for path, data in self.files.items()}
+        problems = [] if self.restorable else ["owner differs"]
+        return {"restorable": self.restorable, "problems": problems, "files": files, "digest": "d"}
+
+    def call_stage(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        self.staged[args["sha256"]] = base64.b64decode(args["content"])
+        return {"path": "/staged", "changed": True}
+
+    def call_verify(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        saved = self.saved[args["run"]]
+        equal = {path: self.files.get(path) == data for path, data in saved.items()}
+        return {"files": {path: {"equal": same, "differs": [] if same else ["content"]} for path, same in equal.items()}}
+
+    def call_evidence(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {"log": self.log, "host": {}, "missing": {}}
+
+    def call_unit_verify(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {"before": [], "after": []}
+
+    def call_help(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {"text": text("llamacpp", "help.txt"), "exit_status": 0}
+
+    def call_measure(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        assert self.process is not None
+        records = [
+            self._record(index, level["name"], *self.speed(self.process.argv, level["streams"]))
+            for level in args["job"]["levels"]
+            for index in range(self.requests)
+        ]
+        self.world.seconds += 5
+        data = "\n".join(json.dumps(record) for record in records).encode()
+        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {}}
+
+    def _record(self, index: int, level: str, first: int, each: int) -> dict[str, Any]:
+        begin, ms = index * (first + 50) * 10**6, 10**6
+        ended = begin + (first + 9 * each) * ms
+        return {"i": index, "level": level, "stream": 0, "prompt": f"p{index % 3}", "round": index // 3,
+                "t_planned": begin, "t_start": begin, "t_sent": begin, "t_headers": begin + ms,
+                "t_first": begin + first * ms, "t_first_output": begin + first * ms, "t_last": ended, "t_end": ended,
+                "n_out": 10, "n_in": 8, "cached": 0, "chunks": 10, "max_gap_ns": each * ms, "finish": "length",
+                "status": 200, "cls": "ok"}  # fmt: skip
+
+    # -- plays ----------------------------------------------------------------------------------------------------
+    def play(self, play: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        self.on_call(self, play)
+        assert given["changectl_manager"] == {"systemd": {"unit": "chat.service"}}
+        if play == "apply":
+            for write in given["changectl_writes"]:
+                self._write(write)
+        if play == "restore":
+            self._restore(given["changectl_run"])
+            if not self.stale and self.process is not None:
+                return [{"changed": False}]
+        self.restart()
+        return [{"changed": True, "started_pid": self.process.pid if self.process else 0}]
+
+    def _write(self, write: Mapping[str, Any]) -> None:
+        if sha(self.files[write["path"]]) != write["expect"]:
+            raise HostCallError(f"{self.name}: {write['path']} holds other bytes", reason="changed_by_other")
+        self.files[write["path"]] = self.staged[write["staged"]]
+        self.written.add(write["staged"])
+        self.stale = True
+
+    def _restore(self, run: str) -> None:
+        for path, data in self.saved[run].items():
+            present = self.files[path]
+            if present != data and sha(present) not in self.written:
+                raise HostCallError(f"{self.name}: {path} holds other bytes", reason="changed_by_other")
+            self.stale = self.stale or present != data
+            self.files[path] = data
+
+
+@dataclass
+class FakeDoor:
+    """Fulfils core.ports.Door."""
+
+    host: FakeHost
+    closed: bool = False
+
+    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+        self.host.world.passing(f"door {self.host.name} {name}")
+        return self.host.call(name, args)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeDoors:
+    """Fulfils core.ports.Doors."""
+
+    hosts: Mapping[str, FakeHost]
+    opened: list[FakeDoor] = field(default_factory=list)
+
+    def open(self, host: HostAddress) -> FakeDoor:
+        if host.name not in self.hosts:
+            raise ContactLost(f"{host.name}: no such host")
+        self.hosts[host.name].world.passing(f"open {host.name}")
+        self.opened.append(FakeDoor(self.hosts[host.name]))
+        return self.opened[-1]
+
+
+@dataclass
+class FakePlaybooks:
+    """Fulfils core.ports.Playbooks."""
+
+    hosts: Mapping[str, FakeHost]
+    arguments: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def run(self, play: str, host: HostAddress, arguments: Json, *, timeout: float) -> PlayResult:
+        self.arguments.append(arguments)
+        self.hosts[host.name].world.passing(f"play {host.name} {play}")
+        return PlayResult(self.hosts[host.name].play(play, arguments))

@@ -1,0 +1,128 @@
+"""A stage for stories: a service on fake hosts, a plan, and the run of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from changectl import kinds
+from changectl.core import plan as plans
+from changectl.core import service as services
+from changectl.core.placing import Placed, place
+from changectl.core.ports import HostAddress
+from changectl.workflow.apply import Order, RunEnd, apply
+from changectl.workflow.interrupts import Interrupts
+from changectl.workflow.secrets import Secrets
+from changectl.workflow.tools import Tools
+from tests.workflow.fake_host import FakeDoors, FakeHost, FakePlaybooks
+from tests.workflow.world import (
+    FakeChecks,
+    FakeClock,
+    FakeInventory,
+    FakeJournal,
+    FakeMemory,
+    FakeRecords,
+    FakeReporter,
+    World,
+)
+
+SERVICE = """\
+version: 1
+service: chat
+class: interactive
+instances: {group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}
+engine: llamacpp
+manager: {systemd: {unit: chat.service}}
+config: [{unit: chat.service, format: flags}, {file: /etc/chat.env, format: env}]
+model: {path: /srv/m.gguf, name: chat}
+conditions: {workload: w.jsonl, levels: {normal: 8 streams}}
+limits: {load_on_live: true}
+ready: {deadline: 30s}
+"""
+STEP = "  - change: {parameter: {name: parallel, to: %s}}\n    expect: neutral\n"
+BETTER, WORSE = 8, 1  # slots; 8 streams share them
+
+
+def plan_text(*slots: int, extra: str = "") -> str:
+    """A plan of one step for each number of slots; `extra` goes into the last step."""
+    steps = "".join(STEP % number for number in slots)
+    return f"version: 1\nservice: chat\nreason: a story\neffort: quick\nsteps:\n{steps}{extra}"
+
+
+@dataclass
+class Stage:
+    """Hosts and ports of one story; change them before `apply`."""
+
+    names: tuple[str, ...] = ("gpu1",)
+    variables: dict[str, Any] = field(default_factory=dict)
+    service_text: str = SERVICE
+    world: World = field(default_factory=World)
+    answer: bool = False  # what a person says when asked
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.hosts = {name: FakeHost(name, self.world) for name in self.names}
+        self.before = {name: host.digests() for name, host in self.hosts.items()}
+        self.addresses = [HostAddress(name, {"ansible_host": name, **self.variables}) for name in self.names]
+        self.journal, self.records = FakeJournal(self.world), FakeRecords(self.world)
+        self.reporter, self.memory = FakeReporter(self.world), FakeMemory()
+        self.checks, self.interrupts = FakeChecks(self.world), Interrupts()
+        self.playbooks, self.doors = FakePlaybooks(self.hosts), FakeDoors(self.hosts)
+        self.runs = 0
+        self.service = services.load(self.service_text, "chat.yml", engines=("llamacpp",))
+        self.tools = Tools(
+            inventory=FakeInventory(self.addresses), doors=self.doors, playbooks=self.playbooks,
+            journal=self.journal, records=self.records, memory=self.memory, checks=self.checks,
+            reporter=self.reporter, clock=FakeClock(self.world), interrupts=self.interrupts,
+            generator=lambda: b"zip", nvml_source=lambda: None, ask=self._ask, new_run=self._new_run,
+            secrets=Secrets(b"salt", lambda tripwire: None), actor="kim@desk", version="0",
+        )  # fmt: skip
+
+    @property
+    def host(self) -> FakeHost:
+        """The first host."""
+        return self.hosts[self.names[0]]
+
+    @property
+    def placed(self) -> tuple[Placed, ...]:
+        return place(self.service, self.tools.inventory.hosts)
+
+    def order(self, text: str, checks: tuple[str, ...] = ()) -> Order:
+        plan = plans.load(text, "plan.yml", kinds=kinds.specs(), levels=("normal",))
+        workload = [{"id": "p", "prompt": "once"}]
+        return Order(plan, "plan.yml", text, "digest", self.service, self.placed, workload, {1: checks})
+
+    def apply(self, *slots: int, extra: str = "", checks: tuple[str, ...] = ()) -> RunEnd:
+        return apply(self.order(plan_text(*slots, extra=extra), checks), self.tools)
+
+    def unchanged(self) -> bool:
+        """Whether every file of every host is as it was when the story began."""
+        return all(host.digests() == self.before[name] for name, host in self.hosts.items())
+
+    def serving_as_before(self) -> bool:
+        """Whether the saved files are there, and a process that was started on them runs."""
+        return self.unchanged() and all(
+            host.process is not None and not host.stale and host.process.argv[-1] == "4" for host in self.hosts.values()
+        )
+
+    def fail_at(self, number: int, error: Callable[[], BaseException], only: str = "") -> None:
+        """Raise at the given port call, counted from 1 among those whose name begins with `only`."""
+        seen = 0
+
+        def count(name: str) -> None:
+            nonlocal seen
+            seen += name.startswith(only)
+            if seen == number and name.startswith(only):
+                raise error()
+
+        self.world.before = count
+
+    def _ask(self, question: str) -> bool:
+        self.world.passing("ask")
+        self.asked.append(question)
+        return self.answer
+
+    def _new_run(self, service: str) -> str:
+        self.runs += 1
+        return f"R{self.runs}"

@@ -1,0 +1,142 @@
+"""Where the old state is not back, or not proven, a person is needed: exit 6, and the record says what is so."""
+
+from __future__ import annotations
+
+import pytest
+
+from changectl.core.errors import ContactLost, HostCallError
+from changectl.core.lifecycle import Outcome
+from tests.workflow.fake_host import FakeHost
+from tests.workflow.stage import BETTER, WORSE, Stage
+
+
+def assert_person_needed(stage: Stage, end: object, outcome: Outcome) -> None:
+    assert (end.exit_code, end.last.outcome) == (6, outcome)  # type: ignore[attr-defined]
+    assert stage.journal.bodies("step.closed")[0]["outcome"] == outcome.value
+    assert stage.journal.bodies("run.closed")[0]["exit_code"] == 6
+
+
+def test_a_restore_that_fails_needs_a_person() -> None:
+    stage = Stage()
+    stage.fail_at(1, lambda: HostCallError("gpu1: the disk is gone", reason="io_error"), "play gpu1 restore")
+    end = stage.apply(WORSE)
+
+    assert_person_needed(stage, end, Outcome.REVERT_FAILED)
+    assert "the disk is gone" in end.last.text
+
+
+def test_a_restored_service_that_does_not_answer_needs_a_person() -> None:
+    stage = Stage()
+
+    def break_model(host: FakeHost) -> None:
+        if host.process is not None and host.process.argv[-1] == "1":
+            host.refuses = lambda argv: "llama_model_load: failed to open GGUF file"
+
+    stage.host.on_start = break_model
+    end = stage.apply(WORSE)
+
+    assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
+    assert stage.unchanged()
+    assert "does not answer" in end.last.text
+
+
+def test_a_model_that_is_not_the_one_before_needs_a_person() -> None:
+    stage = Stage()
+
+    def swap(host: FakeHost) -> None:
+        host.model = {"m.gguf": (100, "bb")}
+
+    stage.host.on_start = swap
+    end = stage.apply(WORSE)
+
+    assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
+    assert "model file m.gguf is not the one before" in end.last.text
+
+
+def test_a_process_that_came_back_with_other_arguments_needs_a_person() -> None:
+    stage = Stage()
+
+    def meddle(host: FakeHost) -> None:
+        if host.process is not None and host.process.argv[-1] == "4":
+            host.process.argv = [*host.process.argv[:1], "--new", *host.process.argv[1:]]
+
+    stage.host.on_start = meddle
+    end = stage.apply(WORSE)
+    assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
+
+
+def test_a_host_that_is_gone_while_the_new_configuration_runs_needs_a_person() -> None:
+    stage = Stage()
+    gone = False
+
+    def lose(name: str) -> None:
+        nonlocal gone
+        gone = gone or (name == "door gpu1 measure" and stage.world.trace.count(name) == 2)
+        if gone and name.startswith(("door", "play")):
+            raise ContactLost("gpu1: gone")
+
+    stage.world.before = lose
+    end = stage.apply(BETTER)
+
+    # Nothing on the host restores by itself in this version, so 9 ("the host restores itself") would be a lie.
+    assert_person_needed(stage, end, Outcome.REVERT_FAILED)
+    assert end.last.reason == "contact_lost"
+
+
+def test_a_dead_door_does_not_keep_the_playbook_from_restoring() -> None:
+    stage = Stage()
+    dead = False
+
+    def lose(name: str) -> None:
+        nonlocal dead
+        dead = dead or name == "journal verdict"
+        if dead and name.startswith("door"):
+            raise ContactLost("gpu1: gone")
+
+    stage.world.before = lose
+    end = stage.apply(WORSE)
+
+    assert end.exit_code == 6
+    assert stage.serving_as_before()
+
+
+def test_somebody_elses_edit_of_the_new_file_is_not_overwritten_on_the_way_back() -> None:
+    stage = Stage()
+
+    def edit(host: FakeHost) -> None:
+        if host.process is not None and host.process.argv[-1] == "1":
+            host.files["/etc/systemd/system/chat.service"] += b"# mine\n"
+
+    stage.host.on_start = edit
+    end = stage.apply(WORSE)
+
+    assert_person_needed(stage, end, Outcome.REVERT_FAILED)
+    assert stage.host.files["/etc/systemd/system/chat.service"].endswith(b"# mine\n")
+
+
+def test_one_instance_that_cannot_come_back_does_not_keep_the_other_from_it() -> None:
+    stage = Stage(("gpu1", "gpu2"))
+    stage.hosts["gpu2"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)
+    stage.fail_at(1, lambda: ContactLost("gpu2: gone"), "play gpu2 restore")
+    end = stage.apply(BETTER)
+
+    assert_person_needed(stage, end, Outcome.REVERT_FAILED)
+    gpu1 = stage.hosts["gpu1"]
+    assert gpu1.digests() == stage.before["gpu1"]
+    assert not gpu1.stale
+
+
+@pytest.mark.parametrize("kind", ["evidence", "probe"])
+def test_a_gap_in_the_evidence_never_stops_the_way_back(kind: str) -> None:
+    stage = Stage()
+
+    def fail(name: str) -> None:
+        if "journal verdict" in stage.world.trace and "play gpu1 restore" not in stage.world.trace:
+            if name == f"door gpu1 {kind}":
+                raise RuntimeError("nobody expected this")
+
+    stage.world.before = fail
+    end = stage.apply(WORSE)
+
+    assert (end.exit_code, end.last.outcome) == (4, Outcome.REVERTED)
+    assert stage.journal.bodies("evidence.outcome")[0]["ok"] is False

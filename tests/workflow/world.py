@@ -1,0 +1,183 @@
+"""The outside world in memory: one trace of everything that passes a port, and one place where a port can fail."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from changectl.core.errors import ChangectlError
+from changectl.core.ports import ChecksResult, Event, HostAddress
+
+EPOCH = 1_790_000_000.0
+
+
+@dataclass
+class World:
+    """Time, the trace, and the faults.
+
+    Attributes:
+        before: called with the name of every port call before it is done; may raise, or send a signal.
+        trace: the names of the calls, in order: "journal write.intent", "door gpu1 capture", "play gpu1 apply", ...
+    """
+
+    before: Callable[[str], None] = lambda name: None
+    trace: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def passing(self, name: str) -> None:
+        """A call passes a port."""
+        self.seconds += 0.01
+        self.trace.append(name)
+        self.before(name)
+
+    def acts(self) -> list[str]:
+        """What was done to hosts or saved, with the journal's intents and outcomes; reading left out."""
+        reading = ("hello", "host", "inspect", "status", "probe", "model", "help", "unit_verify", "stage", "measure")
+        return [
+            name
+            for name in self.trace
+            if name.startswith(("journal", "play", "records"))
+            or (name.startswith("door") and name.rpartition(" ")[2] not in reading)
+        ]
+
+
+@dataclass
+class FakeClock:
+    """Sleeping takes no time."""
+
+    world: World
+
+    def now(self) -> str:
+        return f"2026-01-01T00:00:{self.world.seconds:09.6f}Z"
+
+    def monotonic(self) -> float:
+        return self.world.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.world.passing("clock sleep")
+        self.world.seconds += seconds
+
+
+@dataclass
+class FakeJournal:
+    """Append-only, in memory; JSON there and back, as a real one does."""
+
+    world: World
+    lines: list[Event] = field(default_factory=list)
+
+    def append(self, run: str, kind: str, body: Mapping[str, Any], *, step: int = 0) -> Event:
+        self.world.passing(f"journal {kind}")
+        stored = json.loads(json.dumps(body, allow_nan=False))
+        event = Event(len(self.lines) + 1, run, step, kind, "", stored, "")
+        self.lines.append(event)
+        return event
+
+    def events(self, run: str) -> Sequence[Event]:
+        return [event for event in self.lines if event.run == run]
+
+    def bodies(self, kind: str) -> list[Mapping[str, Any]]:
+        return [event.body for event in self.lines if event.kind == kind]
+
+
+@dataclass
+class FakeRecords:
+    """Blobs and snapshots by digest."""
+
+    world: World
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    snapshots: dict[str, bytes] = field(default_factory=dict)
+    held: str | None = None
+
+    @contextmanager
+    def lock(self, service: str, run: str, owner: str) -> Iterator[Mapping[str, str] | None]:
+        self.world.passing("records lock")
+        self.held = service
+        try:
+            yield None
+        finally:
+            self.held = None
+
+    def put_blob(self, data: bytes) -> str:
+        self.world.passing("records put_blob")
+        digest = hashlib.sha256(data).hexdigest()
+        self.blobs[digest] = data
+        return digest
+
+    def get_blob(self, digest: str) -> bytes:
+        return self.blobs[digest]
+
+    def put_snapshot(self, run: str, host: str, data: bytes) -> str:
+        self.world.passing("records put_snapshot")
+        digest = hashlib.sha256(data).hexdigest()
+        self.snapshots[digest] = data
+        return digest
+
+    def get_snapshot(self, digest: str) -> bytes:
+        self.world.passing("records get_snapshot")
+        if digest not in self.snapshots:
+            raise ChangectlError("this snapshot is gone")
+        return self.snapshots[digest]
+
+
+@dataclass
+class FakeReporter:
+    """Remembers what a person was told."""
+
+    world: World
+    notes: list[str] = field(default_factory=list)
+    waits: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        self.world.passing("reporter note")
+        self.notes.append(text)
+
+    def waiting(self, what: str, *, elapsed: float, expected: float | None) -> None:
+        self.world.passing("reporter waiting")
+        self.waits.append(what)
+
+
+@dataclass
+class FakeMemory:
+    """What earlier runs left behind."""
+
+    load: float | None = None
+    cut_off: list[str] = field(default_factory=list)
+    manifest: dict[str, object] | None = None
+
+    def load_seconds(self, service: str) -> float | None:
+        return self.load
+
+    def unfinished(self, service: str) -> Sequence[str]:
+        return self.cut_off
+
+    def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
+        return self.manifest
+
+
+@dataclass
+class FakeChecks:
+    """The operator's checks, with the answer that a test wants."""
+
+    world: World
+    answer: ChecksResult = ChecksResult(1, 0, "1 passed")
+    asked: list[tuple[Sequence[str], str]] = field(default_factory=list)
+
+    def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
+        self.world.passing("checks run")
+        self.asked.append((files, host.name))
+        return self.answer
+
+
+@dataclass
+class FakeInventory:
+    """Hosts by name; every group holds all of them."""
+
+    addresses: Sequence[HostAddress]
+
+    def hosts(self, pattern: str) -> Sequence[HostAddress]:
+        named = [address for address in self.addresses if address.name == pattern]
+        return named or self.addresses
