@@ -123,7 +123,9 @@ def first_exception(lines: Sequence[str], depths: Sequence[str], table: Sequence
         row = matching(candidate, table)
         if row is not None and not row.generic:
             return Cause(row.cause, candidate, row.hint, row.certain)
-    return Cause("exception", text)
+    # pydantic counts its complaints in the exception's line and tells them below it.
+    counted = re.search(r": \d+ validation errors? for ", text)
+    return Cause("exception", " ".join([text, *below[:1]]) if counted else text)
 
 
 def _is_generic(text: str, table: Sequence[FailureLine]) -> bool:

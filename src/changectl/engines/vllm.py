@@ -44,6 +44,8 @@ FAILURES: tuple[FailureLine, ...] = (
     FailureLine(r"No available memory for the cache blocks", "kv_too_small", "raise gpu-memory-utilization"),
     FailureLine(r"max_num_batched_tokens .* (?:is smaller than max_model_len|must be greater than)", "cross_rule",
                 "raise max-num-batched-tokens or lower the other setting"),
+    FailureLine(r"greater than the derived max_model_len", "context_too_long",
+                "lower max-model-len to what the model was made for: the line names it"),
     FailureLine(r"HeaderTooLarge|MetadataIncompleteBuffer|Error while deserializing header", "model_corrupt",
                 "a safetensors file is cut short, or a git-lfs pointer file"),
     FailureLine(r"Repo id must be|not a valid model identifier|is not a local folder|HFValidationError",
@@ -143,6 +145,11 @@ class Vllm(OpenAIEngine):
             return [*words, "serve", "--help=all"]
         return [*words, "--help=all"] if words and words[-1].startswith("vllm.") else []
 
+    def took_effect(self, setting: Setting, wanted: str, reported: str) -> bool:
+        """As for every engine; a context length that vLLM chooses itself is reported as the number it chose."""
+        chosen = setting.name == "max-model-len" and self.same(setting, wanted, "-1")
+        return chosen or super().took_effect(setting, wanted, reported)
+
     def same(self, setting: Setting, one: str | None, other: str | None) -> bool:
         """Numbers parsed; `auto` is -1 for the context length."""
         if setting.name == "max-model-len":
@@ -202,17 +209,18 @@ def _arguments(log: Sequence[str]) -> dict[str, str]:
             given = ast.literal_eval(match["dict"])
         except (ValueError, SyntaxError):
             return {}
-        names = (
-            (known[key.replace("_", "-")], value) for key, value in given.items() if key.replace("_", "-") in known
-        )
-        return {name: _text(value) for name, value in names if value is not None}
+        named = ((known.get(key.replace("_", "-")), _text(value)) for key, value in given.items())
+        return {name: text for name, text in named if name is not None and text is not None}
     return {}
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | None:
+    """As on a command line; None: no value, or several words, which no single one can be compared with."""
+    if isinstance(value, (list, tuple)):
+        return _text(value[0]) if len(value) == 1 else None
     if isinstance(value, bool):
         return str(value).lower()
-    return json.dumps(value) if isinstance(value, (dict, list, tuple)) else str(value)
+    return json.dumps(value) if isinstance(value, dict) else None if value is None else str(value)
 
 
 def _model_row(pages: Pages) -> dict[str, Any]:

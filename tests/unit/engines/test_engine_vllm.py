@@ -27,11 +27,25 @@ def test_metrics_models_and_start_log_give_the_effective_values() -> None:
     assert found["gpu-memory-utilization"] == "0.92"
     assert found["enable-prefix-caching"] == "true"
     assert found["enforce-eager"] == "true"
-    assert found["served-model-name"] == '["tiny"]'
+    assert found["served-model-name"] == "words"
 
 
 def test_the_number_of_sequences_is_not_exposed_without_the_start_log() -> None:
     assert "max-num-seqs" not in ENGINE.effective(vllm_pages())
+
+
+def test_a_setting_of_several_words_is_not_exposed_rather_than_half_told() -> None:
+    log = ["non-default args: {'served_model_name': ['chat', 'chat-large'], 'max_num_seqs': 4}"]
+
+    assert ENGINE.effective({}, log) == {"max-num-seqs": "4"}
+
+
+def test_a_context_length_left_to_vllm_is_reported_as_the_number_it_chose() -> None:
+    length = ENGINE.setting("max-model-len")
+
+    assert ENGINE.took_effect(length, "auto", "2048")
+    assert ENGINE.took_effect(length, "-1", "2048")
+    assert not ENGINE.took_effect(length, "1024", "2048")
 
 
 def test_secrets_in_the_start_log_are_not_repeated() -> None:
@@ -59,40 +73,40 @@ def test_what_acts_beats_what_was_asked_for() -> None:
 
 
 def test_it_is_ready_when_it_answered_and_the_counter_moved() -> None:
-    assert ENGINE.readiness(vllm_pages(), "tiny").state == "ready"
+    assert ENGINE.readiness(vllm_pages(), "words").state == "ready"
 
 
 def test_health_200_with_a_hanging_engine_is_not_serving() -> None:
-    assert ENGINE.readiness(vllm_pages(answer=Page(error="timed out")), "tiny").state == "not_serving"
+    assert ENGINE.readiness(vllm_pages(answer=Page(error="timed out")), "words").state == "not_serving"
 
 
 def test_a_dead_engine_behind_health_503_is_not_ready() -> None:
-    assert ENGINE.readiness(vllm_pages(health=page("", 503)), "tiny").state == "loading"
+    assert ENGINE.readiness(vllm_pages(health=page("", 503)), "words").state == "loading"
 
 
 def test_a_sleeping_engine_is_not_serving() -> None:
     asleep = text("vllm", "metrics.txt").replace('sleep_state="awake"} 1.0', 'sleep_state="awake"} 0.0')
 
-    assert ENGINE.readiness(vllm_pages(metrics=page(asleep)), "tiny").state == "not_serving"
+    assert ENGINE.readiness(vllm_pages(metrics=page(asleep)), "words").state == "not_serving"
 
 
 def test_a_metrics_page_with_an_error_is_not_a_dead_server() -> None:
     broken = page("Internal Server Error", 500)
 
-    assert ENGINE.readiness(vllm_pages(metrics_before=broken, metrics=broken), "tiny").state == "ready"
+    assert ENGINE.readiness(vllm_pages(metrics_before=broken, metrics=broken), "words").state == "ready"
 
 
 def test_version_capacity_and_counter_come_from_the_recorded_pages() -> None:
     found = ENGINE.capacity(vllm_pages(), lines("vllm", "start.log"))
 
-    assert ENGINE.version(vllm_pages()) == "0.32.0+cpu"
-    assert ENGINE.version({}, lines("vllm", "start.log")) == "0.32.0+cpu"
+    assert ENGINE.version(vllm_pages()) == "0.32.0"
+    assert ENGINE.version({}, lines("vllm", "start.log")) == "0.32.0"
     assert ENGINE.token_counter(vllm_pages()) == 1882
     assert (found.kv_tokens, found.slots, found.context_per_request) == (2048, 4, 1024)
 
 
 def test_the_start_log_alone_tells_the_cache_size() -> None:
-    assert ENGINE.capacity({}, lines("vllm", "start.log")).kv_tokens == 2048
+    assert ENGINE.capacity({}, lines("vllm", "start.log")).kv_tokens == 131072
 
 
 def test_underscores_and_dashes_are_the_same_in_flags() -> None:
@@ -202,11 +216,17 @@ def test_memory_is_what_the_settings_say_outright() -> None:
     ("case", "cause", "words"),
     [
         ("kv-too-small", "kv_too_small", "estimated maximum model length is 128"),
-        ("corrupt-model", "model_corrupt", "HeaderTooLarge"),
+        ("too-long", "context_too_long", "derived max_model_len (max_position_embeddings=2048.0"),
+        ("corrupt-model", "model_corrupt", "header too large"),
+        ("truncated-model", "model_corrupt", "file not fully covered"),
         ("unknown-flag", "unknown_flag", "--disable-log-requests"),
+        ("bad-value", "bad_value", "invalid int value: 'many'"),
+        ("bad-choice", "bad_value", "choose from 'auto', 'bfloat16'"),
         ("missing-model", "model_missing", "/srv/models/nothere"),
+        ("port-in-use", "port_in_use", "Address already in use"),
+        ("host-memory", "host_memory_short", "requested memory for kv (900.0 GiB)"),
         ("gpu-memory-taken", "memory_taken", "31.2/79.1 GiB"),
-        ("cross-rule", "cross_rule", "max_num_seqs (512)"),
+        ("cross-rule", "cross_rule", "max_num_seqs (4)"),
     ],
 )
 def test_the_cause_comes_from_the_deepest_process_not_from_the_last_line(case: str, cause: str, words: str) -> None:
@@ -227,6 +247,17 @@ def test_an_unknown_exception_is_still_the_cause() -> None:
 
     assert found is not None
     assert found.line == "torch.AcceleratorError: CUDA error: misaligned address"
+
+
+def test_a_count_of_complaints_is_told_with_the_first_of_them() -> None:
+    log = ["x.ValidationError: 2 validation errors for CacheConfig", "  Value error, block size 7 is odd [type=value]"]
+    found = ENGINE.deepest_cause(log)
+
+    assert found is not None
+    assert (
+        found.line
+        == "x.ValidationError: 2 validation errors for CacheConfig Value error, block size 7 is odd [type=value]"
+    )
 
 
 def test_an_earlier_failed_start_is_not_blamed_for_the_latest() -> None:
