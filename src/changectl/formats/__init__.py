@@ -6,6 +6,7 @@ the wanted value differs.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from typing import Protocol, cast
@@ -56,6 +57,7 @@ class Format(Protocol):
         """Everything in the carrier (`whole`: in the file) as name to values."""
 
 
+@functools.cache
 def names() -> tuple[str, ...]:
     """The known formats, sorted."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,7 +25,12 @@ class Precheck:
 
 def names() -> list[str]:
     """Every pre-check there is a file for."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return list(_names())
+
+
+@functools.cache
+def _names() -> tuple[str, ...]:
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")))
 
 
 def load(name: str) -> Precheck:
