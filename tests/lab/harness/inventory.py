@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.services import LlamaService
+from tests.lab.harness.vllm_service import VllmService
 
 
 def write_inventory(
@@ -67,13 +68,15 @@ def connection_variables(host: LabHost, user: str = "root") -> dict[str, Any]:
     return variables
 
 
-def describe_service(service: LlamaService, *, levels: str = "{normal: 4 streams}", more: str = "") -> str:
-    """Return the text of services/NAME.yml for a llama.cpp service; `more` is appended."""
+def describe_service(
+    service: LlamaService | VllmService, *, levels: str = "{normal: 4 streams}", more: str = ""
+) -> str:
+    """Return the text of services/NAME.yml for a service of the lab; `more` is appended."""
     return f"""version: 1
 service: {service.name}
 class: interactive
 instances: {{group: gpu, each: {{endpoint: "http://127.0.0.1:{service.port}"}}}}
-engine: llamacpp
+engine: {service.engine}
 manager: {{systemd: {{unit: {service.unit}}}}}
 config:
   - {{unit: {service.unit}, format: flags}}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.lab.harness.hosts import LabError, LabHost
 
@@ -27,6 +27,7 @@ class LlamaService:
     extended attribute and an access control list: what an edit must keep.
     """
 
+    engine: ClassVar[str] = "llamacpp"
     host: LabHost
     name: str = "chat"
     port: int = 8000

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.lab.harness import vllm_install
 from tests.lab.harness.hosts import LabError, LabHost
@@ -75,6 +75,7 @@ def _write_model(python: str, folder: Path) -> None:
 class VllmService:
     """One vLLM on one host; `flags` and `environment` are added to the defaults above, and win."""
 
+    engine: ClassVar[str] = "vllm"
     host: LabHost
     name: str = "words"
     port: int = 8100
