@@ -114,6 +114,12 @@ def test_the_readme_has_the_same_exit_codes(name: str) -> None:
     assert set(_exit_codes(name)) == set(_exit_codes("docs/reference/exit-codes.md"))
 
 
+def test_help_names_only_exit_codes_of_the_table() -> None:
+    told = (command.epilog or "").partition("Exit codes:")[2].split("Completion")[0]
+
+    assert set(map(int, re.findall(r"\d+", told))) == set(_exit_codes("docs/reference/exit-codes.md")) - {8, 9}
+
+
 def _exit_codes(name: str) -> dict[int, str]:
     text = (ROOT / name).read_text(encoding="utf-8")
     return {int(code): row for code, row in re.findall(r"^\| `?(\d+)`? \|(.*)$", text, re.MULTILINE)}
