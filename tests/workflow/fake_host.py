@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from changectl.core.errors import ContactLost, HostCallError
-from changectl.core.ports import HostAddress, Json, PlayResult, Progress
 from tests.unit.engines.support import text
 from tests.workflow.world import EPOCH, World
+
+from changectl.core.errors import ContactLost, HostCallError
+from changectl.core.ports import HostAddress, Json, PlayResult, Progress
 
 UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
 UNIT_TEXT = "[Service]\nEnvironmentFile=/etc/chat.env\nExecStart=/opt/llama-server --model /srv/m.gguf --parallel 4\n"
@@ -174,7 +175,9 @@ class FakeHost:
     def call_verify(self, args: Mapping[str, Any]) -> dict[str, Any]:
         saved = self.saved[args["run"]]
         equal = {path: self.files.get(path) == data for path, data in saved.items()}
-        return {"files": {path: {"equal": same, "differs": [] if same else ["content"]} for path, same in equal.items()}}
+        return {
+            "files": {path: {"equal": same, "differs": [] if same else ["content"]} for path, same in equal.items()}
+        }
 
     def call_evidence(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return {"log": self.log, "host": {}, "missing": {}}

@@ -6,15 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from changectl import kinds
-from changectl.core import plan as plans
-from changectl.core import service as services
-from changectl.core.placing import Placed, place
-from changectl.core.ports import HostAddress
-from changectl.workflow.apply import Order, RunEnd, apply
-from changectl.workflow.interrupts import Interrupts
-from changectl.workflow.secrets import Secrets
-from changectl.workflow.tools import Tools
 from tests.workflow.fake_host import FakeDoors, FakeHost, FakePlaybooks
 from tests.workflow.world import (
     FakeChecks,
@@ -26,6 +17,16 @@ from tests.workflow.world import (
     FakeReporter,
     World,
 )
+
+from changectl import kinds
+from changectl.core import plan as plans
+from changectl.core import service as services
+from changectl.core.placing import Placed, place
+from changectl.core.ports import HostAddress
+from changectl.workflow.apply import Order, RunEnd, apply
+from changectl.workflow.interrupts import Interrupts
+from changectl.workflow.secrets import Secrets
+from changectl.workflow.tools import Tools
 
 SERVICE = """\
 version: 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from changectl.core.lifecycle import Outcome
 from tests.workflow.fake_host import UNIT
 from tests.workflow.stage import BETTER, SERVICE, Stage
+
+from changectl.core.lifecycle import Outcome
 
 
 def test_a_harmless_change_is_kept() -> None:

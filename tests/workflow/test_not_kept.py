@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.workflow.fake_host import ENV, FakeHost
+from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import ChecksResult
-from tests.workflow.fake_host import ENV, FakeHost
-from tests.workflow.stage import BETTER, WORSE, Stage
 
 
 def assert_reverted(stage: Stage, end: object, code: int, reason: str) -> None:

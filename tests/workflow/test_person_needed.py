@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.workflow.fake_host import FakeHost
+from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import ContactLost, HostCallError
 from changectl.core.lifecycle import Outcome
-from tests.workflow.fake_host import FakeHost
-from tests.workflow.stage import BETTER, WORSE, Stage
 
 
 def assert_person_needed(stage: Stage, end: object, outcome: Outcome) -> None:
@@ -131,9 +131,10 @@ def test_a_gap_in_the_evidence_never_stops_the_way_back(kind: str) -> None:
     stage = Stage()
 
     def fail(name: str) -> None:
-        if "journal verdict" in stage.world.trace and "play gpu1 restore" not in stage.world.trace:
-            if name == f"door gpu1 {kind}":
-                raise RuntimeError("nobody expected this")
+        trace = stage.world.trace
+        on_the_way = "journal verdict" in trace and "play gpu1 restore" not in trace
+        if on_the_way and name == f"door gpu1 {kind}":
+            raise RuntimeError("nobody expected this")
 
     stage.world.before = fail
     end = stage.apply(WORSE)

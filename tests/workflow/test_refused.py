@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.workflow.fake_host import UNIT, FakeHost
+from tests.workflow.stage import BETTER, SERVICE, Stage
 
 from changectl.core.errors import ContactLost, HostCallError, Locked, Refused
 from changectl.core.lifecycle import Outcome
-from tests.workflow.fake_host import UNIT, FakeHost
-from tests.workflow.stage import BETTER, SERVICE, Stage
 
 
 def assert_untouched(stage: Stage, code: int, end: object, reason: str) -> None:

@@ -13,6 +13,7 @@ from changectl.core.errors import ChangectlError
 from changectl.core.ports import ChecksResult, Event, HostAddress
 
 EPOCH = 1_790_000_000.0
+PASSED = ChecksResult(1, 0, "1 passed")
 
 
 @dataclass
@@ -163,7 +164,7 @@ class FakeChecks:
     """The operator's checks, with the answer that a test wants."""
 
     world: World
-    answer: ChecksResult = ChecksResult(1, 0, "1 passed")
+    answer: ChecksResult = PASSED
     asked: list[tuple[Sequence[str], str]] = field(default_factory=list)
 
     def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
