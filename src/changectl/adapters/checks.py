@@ -31,6 +31,7 @@ class TestinfraChecks:
     playbooks: Path
     project: Path
     check: Callable[[], None] = nobody_asks  # raises when somebody asks the run to end
+    vault_ids: Sequence[str] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
@@ -43,6 +44,8 @@ class TestinfraChecks:
             ]  # fmt: skip
             environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
             environment["PYTHONDONTWRITEBYTECODE"] = "1"
+            if self.vault_ids:  # testinfra asks Ansible for the inventory, and passes no options on
+                environment["ANSIBLE_VAULT_IDENTITY_LIST"] = ",".join(self.vault_ids)
             return self._watched(command, environment)
 
     def _watched(self, command: Sequence[str], environment: Mapping[str, str]) -> ChecksResult:

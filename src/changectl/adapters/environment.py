@@ -32,6 +32,7 @@ def for_ansible(environ: Mapping[str, str], playbooks: Path, python: Path) -> di
         python: the interpreter changectl runs on; its folder comes first in PATH, so that its Ansible is used.
     """
     environment = allowed(environ)
+    environment.update(_found_from_here(environment))
     environment["PATH"] = f"{python.parent}:{environment.get('PATH', '/usr/bin:/bin')}"
     environment.update(
         ANSIBLE_LIBRARY=str(playbooks / "library"),
@@ -45,3 +46,16 @@ def for_ansible(environ: Mapping[str, str], playbooks: Path, python: Path) -> di
         PYTHONWARNINGS="ignore",
     )
     return environment
+
+
+def _found_from_here(environment: Mapping[str, str]) -> dict[str, str]:
+    """What Ansible would find from the working folder, named in full: its jobs run in other folders than ours."""
+    found = {}
+    here = Path.cwd()
+    for name in ("ANSIBLE_CONFIG", "ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_BECOME_PASSWORD_FILE"):
+        if name in environment:
+            found[name] = str(here / Path(environment[name]).expanduser())
+    # As Ansible itself: a configuration in a folder that everybody can write to is not trusted.
+    if "ANSIBLE_CONFIG" not in found and (here / "ansible.cfg").is_file() and not here.stat().st_mode & 0o002:
+        found["ANSIBLE_CONFIG"] = str(here / "ansible.cfg")
+    return found

@@ -15,6 +15,13 @@ TIMEOUT = 60.0  # seconds; a password script may ask a key store
 MARK = "__ansible_vault"  # how ansible-inventory --list prints an encrypted value
 
 
+def absolute(vault_id: str) -> str:
+    """A vault identity whose file is named in full: Ansible's tools run in other folders than ours."""
+    label, mark, source = vault_id.rpartition("@")
+    path = Path(source).expanduser()
+    return f"{label}{mark}{path.resolve()}" if path.is_file() else vault_id
+
+
 def forget(values: Iterable[str]) -> None:
     """The default listener: nobody wants to know the plain texts."""
 

@@ -25,6 +25,7 @@ from changectl.adapters.loadgen import build_zip
 from changectl.adapters.playbooks import RunnerPlaybooks
 from changectl.adapters.project_files import find_project
 from changectl.adapters.shipped import playbooks_folder
+from changectl.adapters.vault import absolute
 from changectl.cli._options import HostOptions
 from changectl.cli._progress import ProgressReporter, ask_person
 from changectl.core.project import Project
@@ -54,21 +55,22 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
     """Find the project in the working directory and put everything together."""
     project = find_project(Path.cwd(), hosts.inventory)
     source, playbooks = Path(project.inventory), playbooks_folder()
+    vaults = tuple(map(absolute, hosts.vault_ids))
     password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None
     with open_store(Path(project.database), Path(project.key_file)) as store:
         known = Secrets(store.redaction_salt(), store.guard)
-        inventory = AnsibleInventory(source, playbooks, hosts.limit, hosts.vault_ids, learn=known.learn)
+        inventory = AnsibleInventory(source, playbooks, hosts.limit, vaults, learn=known.learn)
         if password:
             known.learn([password])
         reporter, interrupts = ProgressReporter(printer, known), Interrupts()
         tools = Tools(
             inventory=inventory,
             doors=HostDoors(playbooks, password, interrupts.check),
-            playbooks=RunnerPlaybooks(source, playbooks, hosts.vault_ids, password),
+            playbooks=RunnerPlaybooks(source, playbooks, vaults, password),
             journal=store.journal,
             records=store.records,
             memory=RunMemory(store.journal, store.records),
-            checks=TestinfraChecks(source, playbooks, Path(project.root), interrupts.check),
+            checks=TestinfraChecks(source, playbooks, Path(project.root), interrupts.check, vaults),
             reporter=reporter,
             clock=SystemClock(),
             interrupts=interrupts,
