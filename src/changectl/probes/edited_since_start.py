@@ -6,7 +6,7 @@ from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 12
 CHECK = Check("edited_since_start", "advice")
-SLACK = 2.0  # seconds: file times and process start times come from different clocks
+SLACK = 0.5  # seconds: file times and process start times come from different clocks, read exactly
 
 
 def check(situation: Situation) -> CheckResult:
