@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from changectl.core.observed import Observed
 from changectl.core.plan import Plan
@@ -73,4 +74,7 @@ class Secrets:
 
 
 def _secret_parts(text: str) -> list[str]:
-    return [text[start:end].strip().strip("\"'") for spans in secret_spans(text) for start, end in spans]
+    """The secret values of a text; of a URL's `user:password` the password alone too, also as it is meant."""
+    found = [text[start:end].strip().strip("\"'") for spans in secret_spans(text) for start, end in spans]
+    found += [part.partition(":")[2] for part in found]
+    return [*found, *map(unquote, found)]
