@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import time
@@ -19,6 +20,7 @@ PYTHONS = ("python3", "python3.13", "python3.12", "python3.11", "python3.10", "p
            "/usr/libexec/platform-python")  # fmt: skip
 
 
+LAST_WORDS = 2.0  # seconds
 SLICE = 0.2  # seconds; how soon somebody who asks the run to end is heard while a host is silent
 
 
@@ -66,6 +68,17 @@ class Conversation:
                     progress(answer["progress"])
                 continue
             return self._outcome(answer)
+
+    def hear_out(self) -> None:
+        """Read why the bootstrap ended, if it said so before it closed its input.
+
+        Raises:
+            HostCallError: it did.
+        """
+        with contextlib.suppress(ContactLost):
+            answer = self._answer(self._line(time.monotonic() + LAST_WORDS, "hello"))
+            if answer.get("id") == 0:
+                self._outcome(answer)
 
     def _line(self, deadline: float, name: str) -> bytes:
         while b"\n" not in self._buffer:
@@ -136,9 +149,13 @@ def greet(conversation: Conversation, program: bytes) -> None:
         Refused: the host cannot run it (Python too old or missing); one sentence says why.
         ContactLost: no answer.
     """
-    conversation.pipe.send(f"changectl {len(program)}\n".encode() + program)
     try:
-        conversation.call("hello", {}, timeout=START_TIMEOUT)
+        try:
+            conversation.pipe.send(f"changectl {len(program)}\n".encode() + program)
+            conversation.call("hello", {}, timeout=START_TIMEOUT)
+        except ContactLost:
+            conversation.hear_out()
+            raise
     except HostCallError as error:
         raise Refused(str(error), reason=error.reason) from error
 

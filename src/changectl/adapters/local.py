@@ -28,7 +28,7 @@ class LocalPipe:
     def __post_init__(self) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (lives as long as the pipe)
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", self.command],
+            ["/bin/sh", "-c", f"exec {self.command}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

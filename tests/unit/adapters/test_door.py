@@ -1,0 +1,177 @@
+"""The conversation with the host program, over a pipe of our own; and the one shell line that begins it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from changectl.adapters.door import Conversation, HostDoor, greet, remote_command, sudo_password
+from changectl.core.errors import ContactLost, HostCallError, Refused
+from changectl.core.ports import HostAddress
+
+
+@dataclass
+class ScriptedPipe:
+    """Answers every request with the lines that the script gives for it, in pieces as odd as pipes make them."""
+
+    script: Callable[[dict[str, Any]], list[dict[str, Any]]]
+    sent: list[bytes] = field(default_factory=list)
+    waiting: bytes = b""
+    closed: bool = False
+
+    def send(self, data: bytes) -> None:
+        self.sent.append(data)
+        if data.startswith(b"{"):
+            request = json.loads(data)
+            self.waiting += b"".join(json.dumps(line).encode() + b"\n" for line in self.script(request))
+
+    def receive(self, seconds: float) -> bytes:
+        piece, self.waiting = self.waiting[:7], self.waiting[7:]
+        return piece
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def ok(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"id": request["id"], "ok": {"call": request["call"]}}]
+
+
+def test_an_answer_comes_back_whatever_pieces_it_came_in() -> None:
+    conversation = Conversation("gpu1", ScriptedPipe(ok))
+    assert conversation.call("hello", {}, timeout=5) == {"call": "hello"}
+    assert conversation.call("status", {"a": 1}, timeout=5) == {"call": "status"}
+
+
+def test_progress_is_passed_on_as_it_comes() -> None:
+    def script(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": request["id"], "progress": {"done": number}} for number in (1, 2)] + ok(request)
+
+    seen: list[Any] = []
+    Conversation("gpu1", ScriptedPipe(script)).call("model", {}, timeout=5, progress=seen.append)
+    assert seen == [{"done": 1}, {"done": 2}]
+
+
+def test_a_failure_on_the_host_keeps_its_reason() -> None:
+    def script(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": request["id"], "error": {"reason": "changed_by_other", "message": "no"}}]
+
+    with pytest.raises(HostCallError, match="gpu1: no") as caught:
+        Conversation("gpu1", ScriptedPipe(script)).call("write", {}, timeout=5)
+    assert caught.value.reason == "changed_by_other"
+
+
+def test_silence_is_contact_lost_and_names_the_call() -> None:
+    with pytest.raises(ContactLost, match="`status` in time"):
+        Conversation("gpu1", ScriptedPipe(lambda request: [])).call("status", {}, timeout=0.05)
+
+
+@pytest.mark.parametrize("line", [b"Welcome to gpu1!\n", b'"text"\n', b"\xff\n"])
+def test_what_is_no_answer_is_contact_lost_and_is_not_quoted(line: bytes) -> None:
+    pipe = ScriptedPipe(lambda request: [])
+    conversation = Conversation("gpu1", pipe)
+    pipe.waiting = line
+    with pytest.raises(ContactLost) as caught:
+        conversation.call("hello", {}, timeout=1)
+    assert "Welcome" not in str(caught.value)
+
+
+def test_somebody_who_asks_the_run_to_end_is_heard_while_the_host_is_silent() -> None:
+    def check() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Conversation("gpu1", ScriptedPipe(lambda request: []), check).call("measure", {}, timeout=60)
+
+
+def test_a_call_that_broke_off_ends_its_conversation_and_the_next_call_begins_a_new_one() -> None:
+    pipes = [ScriptedPipe(lambda request: []), ScriptedPipe(ok)]
+    begun = iter(pipes)
+    door = HostDoor(lambda: Conversation("gpu1", next(begun)))
+
+    with pytest.raises(ContactLost):
+        door.call("measure", {}, timeout=0.05)
+    assert pipes[0].closed
+    assert door.call("status", {}, timeout=5) == {"call": "status"}
+    assert len(pipes[0].sent) == 1  # what was asked there is never asked a second time by itself
+
+
+def test_a_refusal_by_the_host_program_does_not_end_the_conversation() -> None:
+    def script(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": request["id"], "error": {"reason": "no", "message": "no"}}]
+
+    pipe = ScriptedPipe(script)
+    door = HostDoor(lambda: Conversation("gpu1", pipe))
+    with pytest.raises(HostCallError):
+        door.call("write", {}, timeout=5)
+    assert not pipe.closed
+    door.close()
+    door.close()
+    assert pipe.closed
+
+
+def test_the_program_travels_behind_a_line_with_a_fixed_word() -> None:
+    pipe = ScriptedPipe(ok)
+    greet(Conversation("gpu1", pipe), b"PK-zip")
+    assert pipe.sent[0] == b"changectl 6\nPK-zip"
+
+
+def test_a_host_that_cannot_run_the_program_is_refused_with_its_sentence() -> None:
+    def script(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": 0, "error": {"reason": "python_too_old", "message": "this host's Python is 3.6"}}]
+
+    with pytest.raises(Refused, match=r"gpu1: this host's Python is 3\.6") as caught:
+        greet(Conversation("gpu1", ScriptedPipe(script)), b"")
+    assert caught.value.reason == "python_too_old"
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+def command(password: str | None = None, **variables: Any) -> str:
+    return remote_command(HostAddress("gpu1", variables), "print('it runs')", password)
+
+
+def test_without_an_interpreter_the_first_python_that_is_there_is_taken() -> None:
+    done = subprocess.run(["/bin/sh", "-c", command()], capture_output=True, text=True, check=True)
+    assert done.stdout == "it runs\n"
+
+
+def test_a_host_without_python_says_so() -> None:
+    done = subprocess.run(["/bin/sh", "-c", command()], capture_output=True, text=True, check=False, env={"PATH": "/x"})
+    assert done.returncode == 127
+    assert "no Python 3" in done.stderr
+
+
+def test_the_inventorys_interpreter_is_taken_and_quoted() -> None:
+    words = shlex.split(command(ansible_python_interpreter="/opt/my python/bin/python3"))
+    assert words == ["/opt/my python/bin/python3", "-c", "print('it runs')"]
+
+
+@pytest.mark.parametrize("value", [True, "true", "yes", "True", 1])
+def test_become_goes_through_sudo_without_asking_where_no_password_is_known(value: Any) -> None:
+    words = shlex.split(command(ansible_become=value, ansible_python_interpreter="/usr/bin/python3"))
+    assert words[:5] == ["sudo", "-H", "-n", "-u", "root"]
+
+
+def test_a_password_is_read_from_the_input_and_stands_nowhere_in_the_command() -> None:
+    text = command("hunter2-hunter2", ansible_become=True, ansible_become_user="svc $(id)")
+    words = shlex.split(text)
+    assert words[:8] == ["sudo", "-H", "-k", "-S", "-p", "", "-u", "svc $(id)"]
+    assert "hunter2" not in text
+
+
+def test_without_become_nothing_goes_through_sudo() -> None:
+    assert not command(ansible_become="false").startswith("sudo")
+    assert sudo_password(HostAddress("gpu1", {"ansible_become_password": "x"}), "y") is None
+
+
+def test_the_password_that_was_asked_for_wins_over_the_inventorys() -> None:
+    host = HostAddress("gpu1", {"ansible_become": True, "ansible_become_pass": "inventory"})
+    assert sudo_password(host, "asked") == "asked"
+    assert sudo_password(host, None) == "inventory"
+    assert sudo_password(HostAddress("gpu1", {"ansible_become": True}), None) is None
