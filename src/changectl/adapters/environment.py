@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-# What ssh, proxies, vaults and terminals need. Shown by `changectl apply -v`, so that a missing one can be understood.
+# What ssh, proxies, vaults and terminals need; docs/reference/environment.md lists them for operators.
 ALLOWED = (
     "HOME", "USER", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "LANG",
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "KRB5CCNAME",
     "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
     "ANSIBLE_CONFIG", "ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_VAULT_IDENTITY_LIST", "ANSIBLE_PRIVATE_KEY_FILE",
     "ANSIBLE_REMOTE_USER", "ANSIBLE_ROLES_PATH", "ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_INVENTORY_ENABLED",
-    "ANSIBLE_SSH_ARGS", "ANSIBLE_SSH_COMMON_ARGS", "ANSIBLE_BECOME_PASSWORD_FILE",
+    "ANSIBLE_SSH_ARGS", "ANSIBLE_SSH_COMMON_ARGS", "ANSIBLE_SSH_EXTRA_ARGS", "ANSIBLE_REMOTE_PORT",
+    "ANSIBLE_TRANSPORT", "ANSIBLE_PYTHON_INTERPRETER", "ANSIBLE_BECOME", "ANSIBLE_BECOME_USER",
+    "ANSIBLE_BECOME_PASSWORD_FILE",
 )  # fmt: skip
 
 

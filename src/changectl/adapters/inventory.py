@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from changectl.adapters.ansible_defaults import defaults
 from changectl.adapters.environment import for_ansible
 from changectl.adapters.vault import Vault, forget
 from changectl.core.errors import InputError, Problem
@@ -93,7 +94,8 @@ class AnsibleInventory:
         return [name] if in_any_group or name in self._hostvars else []
 
     def _variables(self, name: str) -> dict[str, Any]:
-        variables: dict[str, Any] = self._vault.open(self._hostvars.get(name, {}))
+        own: dict[str, Any] = self._vault.open(self._hostvars.get(name, {}))
+        variables: dict[str, Any] = {**defaults(self.environ, Path.cwd()), **own}
         variables.setdefault("inventory_hostname", name)
         variables.setdefault("ansible_host", name)
         return variables

@@ -12,10 +12,15 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
     epilog=example('changectl revert 20261130-081502-chat-k3f7 --reason "OPS-77 users complain"'),
 )
 @click.argument("run", metavar="RUN")
+@click.option(
+    "--accept-present",
+    is_flag=True,
+    help="Only for a run that was cut off: end it by accepting what stands on the hosts now; nothing is changed.",
+)
 @click.option("--reason", default="", help="Why, for whoever reads the history.")
 @host_options
 @output_options
-def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) -> int:
+def command(run: str, accept_present: bool, reason: str, hosts: HostOptions, output: OutputOptions) -> int:
     """Take back all kept steps of a run, last first, and prove that the saved configuration runs again.
 
     A run that was cut off is taken back the same way. Refused when a later change stands on it, or when somebody edited
@@ -28,7 +33,8 @@ def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) ->
     from changectl.cli.wiring import workplace
     from changectl.core import history
     from changectl.reports.printer import Printer
-    from changectl.workflow.revert import exit_code, later_run, revert, what_to_revert
+    from changectl.workflow import revert as workflow
+    from changectl.workflow.revert import exit_code, later_run, what_to_revert
 
     printer = Printer()
     with workplace(hosts, printer) as work:
@@ -38,6 +44,9 @@ def command(run: str, reason: str, hosts: HostOptions, output: OutputOptions) ->
         service = load_service(order.service, work.project).service
         placed = instances_of(service, work)
         later = later_run(order, journal.select(kinds=("run.opened", "run.closed", "step.closed")))
-        new, ending = revert(order, placed, later, work.tools)
+        if accept_present:
+            new, ending = workflow.accept_present(order, placed, work.tools)
+        else:
+            new, ending = workflow.revert(order, placed, later, work.tools)
         show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)
     return exit_code(ending)

@@ -75,6 +75,7 @@ class Situation:
     help: Help | None = None
     unit_verify: UnitVerify | None = None
     capture: Capture | None = None
+    drain: float | None = None  # seconds that the service file says running requests need to end before a stop
     state_path: str = "/var/lib/changectl"  # where the run's folder lies on the host
     # the model
     model_declared: bool = True

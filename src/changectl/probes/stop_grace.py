@@ -32,7 +32,7 @@ def _drain(situation: Situation) -> float | None:
     if process is None or process.argv is None or situation.engine is None:
         return None
     setting, environ = situation.setting, process.environ or {}
-    now = situation.engine.drain_seconds(process.argv, environ)
+    now = max(situation.engine.drain_seconds(process.argv, environ), situation.drain or 0.0)
     if setting is None or not setting.flags or situation.to is None:
         return now
     # The last occurrence of a flag counts, so the new value at the end is the command line after the change.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core import levels
 from changectl.core.conditions import ENVIRONMENT, FILES, SETTINGS, Fingerprint
 from changectl.core.errors import Refused
 from changectl.core.observed import Observed
@@ -21,7 +22,6 @@ DEFAULT_SECONDS = 20.0  # per level and phase, where neither service nor plan sa
 WARMUP_REQUESTS = 8
 REQUEST_DEADLINE = 120.0  # seconds until a request without an end counts as late
 SPARE = 120.0  # seconds beyond its plan that a phase may take before it is given up
-LOW = "low"  # the level that a serving instance may always get
 
 # Variables that systemd makes anew for every start: they never say anything about the configuration.
 VOLATILE = frozenset({
@@ -87,30 +87,29 @@ def load_plan(plan: Plan, service: Service, protocol: str, workload: Sequence[Ma
         Refused: the service is live, does not allow synthetic load, and has no level `low`.
     """
     own, given = plan.conditions, service.conditions
-    requests = own.requests if own.requests is not None else given.requests
+    requests = levels.requests(plan, service)
     seconds = own.seconds if own.seconds is not None else given.seconds
     return LoadPlan(
         protocol=protocol,
         workload=workload,
         workload_digest=sha256(json.dumps(list(workload), sort_keys=True).encode()),
-        levels=_allowed(plan.levels(given.levels), service),
+        levels=_allowed(plan, service),
         seconds=None if requests is not None else float(seconds or DEFAULT_SECONDS),
         requests=requests,
         seed=(own.seed if own.seed is not None else given.seed) or 0,
     )
 
 
-def _allowed(levels: Mapping[str, LevelLoad], service: Service) -> Mapping[str, LevelLoad]:
-    """A serving instance gets the level `low` and no more, unless the service says that it may."""
-    if service.limits.load_on_live:
-        return levels
-    if LOW not in levels:
+def _allowed(plan: Plan, service: Service) -> Mapping[str, LevelLoad]:
+    """The levels that will be measured. Raises Refused when the service allows none of them."""
+    allowed = levels.measured(plan, service)
+    if not allowed:
         raise Refused(
-            f"service {service.service} may be serving, and none of its levels is called `{LOW}`: "
+            f"service {service.service} may be serving, and none of its levels is called `{levels.LOW}`: "
             "add one, or write limits: {load_on_live: true}",
             reason="load_not_allowed",
         )
-    return {LOW: levels[LOW]}
+    return allowed
 
 
 def fingerprint(

@@ -237,6 +237,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         nvml=_or_none(lambda: _nvml(target, host.gpu, tools)),
         help=_or_none(lambda: _help(contact)),
         unit_verify=_or_none(lambda: _unit_verify(contact)),
+        drain=target.service.drain,
         state_path=target.state_path,
         model=contact.model,
         model_kept=None if kept is None else Model.read(kept),

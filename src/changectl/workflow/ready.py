@@ -27,7 +27,14 @@ class Deadline:
 
 
 def deadline_for(target: Target, last_load: float | None) -> Deadline:
-    """The service file's word first, then five times the last measured load, then a default."""
+    """The service file's word first, then five times the last measured load, then a default; never beyond max_out."""
+    wanted, longest = _wanted(target, last_load), target.service.limits.max_out
+    if longest is not None and longest < wanted.seconds:
+        return Deadline(float(longest), "the service file (limits: max_out)")
+    return wanted
+
+
+def _wanted(target: Target, last_load: float | None) -> Deadline:
     if target.service.ready is not None:
         return Deadline(float(target.service.ready.deadline), "the service file (ready: deadline)")
     if last_load is not None:

@@ -97,7 +97,8 @@ def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
     target = open_target(placed, run.tools)
     doors.callback(target.close)
     contact = make_contact(target, run.acceptance.step, run.tools)
-    assert_from(contact)
+    if not contact.changes_nothing:
+        assert_from(contact)  # a plan that was carried out already is done, not wrong
     facts = {"name": contact.three.name, "file": str(contact.three.file), "process": str(contact.three.process),
              "engine": str(contact.three.engine)}  # fmt: skip
     run.recorder.note("contact", {"host": target.name, "facts": {"hello": contact.hello.model_dump(), "values": facts}})
