@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,9 @@ class Record:
         typed, step = history.split_run(text)
         run = history.resolve_run(typed, self._store.journal.runs() if self._store else [])
         story = history.run_story(self._events(runs=(run,)))
+        # Whether it was taken back stands in the events of the run that did so.
+        known = next((each for each in self.runs() if each.run == run), story.run)
+        story = replace(story, run=replace(story.run, reverted_by=known.reverted_by))
         if step is not None and step > len(story.steps):
             hint = f"it has {len(story.steps)}"
             raise InputError(Problem(f"run {run} has no step {step}", hint=hint))
