@@ -1,0 +1,51 @@
+"""A run that was cut off, whose files somebody put right by hand, can be ended without touching its hosts."""
+
+from __future__ import annotations
+
+from tests.workflow.fake_host import UNIT
+from tests.workflow.stage import BETTER, Stage
+
+from changectl.core.lifecycle import Outcome
+from changectl.workflow.revert import accept_present, exit_code, revert, what_to_revert
+
+
+def cut_off(stage: Stage) -> None:
+    stage.apply(BETTER)
+    stage.journal.lines = [e for e in stage.journal.lines if e.kind not in ("step.closed", "run.closed", "verdict")]
+
+
+def test_what_somebody_put_there_by_hand_is_accepted_and_the_hosts_stay_as_they_are() -> None:
+    stage = Stage()
+    cut_off(stage)
+    stage.host.files[UNIT] += b"# put right by hand\n"
+    digests, starts = stage.host.digests(), stage.host.starts
+    order = what_to_revert("R1", stage.journal.events("R1"), "OPS-78")
+
+    refused = revert(order, stage.placed, None, stage.tools)[1]
+    _, ending = accept_present(order, stage.placed, stage.tools)
+
+    assert (refused.outcome, refused.reason) == (Outcome.REFUSED, "changed_since")
+    assert (exit_code(ending), ending.outcome, ending.reason) == (0, Outcome.KEPT_UNJUDGED, "accepted_present")
+    assert (stage.host.digests(), stage.host.starts) == (digests, starts)
+    assert stage.journal.bodies("accepted")[-1]["path"] == UNIT
+    assert stage.journal.bodies("run.closed")[-1]["outcome"] == "kept_unjudged"
+
+
+def test_a_run_with_an_end_cannot_be_settled_like_this() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    order = what_to_revert("R1", stage.journal.events("R1"), "by mistake")
+
+    _, ending = accept_present(order, stage.placed, stage.tools)
+
+    assert (exit_code(ending), ending.outcome, ending.reason) == (3, Outcome.REFUSED, "run_finished")
+
+
+def test_a_plan_that_was_carried_out_already_is_done_although_its_from_is_no_longer_true() -> None:
+    stage = Stage()
+    stage.apply(BETTER, extra="")
+    starts = stage.host.starts
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (0, "nothing_to_do")
+    assert stage.host.starts == starts
