@@ -205,7 +205,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
     before = dict(target.engine.effective(contact.pages, contact.status.whole_log))
     if process is not None:
         before |= target.engine.running(process.argv or [], process.environ or {})
-    known = process is not None or bool(before)
+    known = process is not None  # what pages and log tell without it is about some other process, or an earlier one
     after = {name: value for name, value in before.items() if name != wanted.label}
     if wanted.setting is not None and wanted.to is not None:
         after[wanted.label] = wanted.to
