@@ -1,0 +1,41 @@
+"""What Ansible may see of the caller's environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changectl.adapters.environment import ALLOWED, allowed, for_ansible
+
+NAMES = st.text(st.characters(min_codepoint=65, max_codepoint=95), min_size=1)
+
+
+@given(st.dictionaries(NAMES, st.text()))
+def test_only_what_is_on_the_list_passes(environ: dict[str, str]) -> None:
+    assert set(allowed(environ)) <= {*ALLOWED, "LC_ALL"}
+
+
+def test_what_ssh_proxies_and_vaults_need_passes_unchanged() -> None:
+    needed = {"SSH_AUTH_SOCK": "/a", "HTTPS_PROXY": "http://p", "ANSIBLE_VAULT_PASSWORD_FILE": "/v", "HOME": "/h"}
+    assert needed.items() <= allowed({**needed, "OPENAI_API_KEY": "secret"}).items()
+    assert "OPENAI_API_KEY" not in allowed({"OPENAI_API_KEY": "secret"})
+
+
+def test_the_locale_is_one_that_ansible_accepts() -> None:
+    assert allowed({"LC_ALL": "C"})["LC_ALL"] == "C.UTF-8"
+
+
+def test_a_job_finds_our_module_and_our_own_ansible_first_and_checks_host_keys() -> None:
+    environment = for_ansible(
+        {"PATH": "/usr/bin", "ANSIBLE_HOST_KEY_CHECKING": "False"}, Path("/p"), Path("/v/bin/python")
+    )
+    assert environment["PATH"] == "/v/bin:/usr/bin"
+    assert environment["ANSIBLE_LIBRARY"] == "/p/library"
+    assert environment["ANSIBLE_MODULE_UTILS"] == "/p/module_utils"
+    assert environment["ANSIBLE_HOST_KEY_CHECKING"] == "True"
+
+
+def test_without_a_path_the_usual_places_are_searched() -> None:
+    assert for_ansible({}, Path("/p"), Path("/v/bin/python"))["PATH"] == "/v/bin:/usr/bin:/bin"
