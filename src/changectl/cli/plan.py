@@ -29,6 +29,7 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     from changectl.cli._orders import order_of
     from changectl.cli._present import print_blocks
     from changectl.cli.wiring import workplace
+    from changectl.core.wording import load_words
     from changectl.reports import preview as report
     from changectl.reports.printer import Printer
     from changectl.workflow.preview import preview, would_proceed
@@ -49,9 +50,10 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
         ]  # fmt: skip
         printer.line(json.dumps(clean({"steps": documents, "exit_code": code}), indent=2))
         return code
+    measured = load_words(order.plan, order.service)
     for number, step in enumerate(steps, 1):
         head = report.step_blocks(
-            number, step.change, step.refusal, step.starts, step.measuring_seconds, step.load_seconds
+            number, step.change, step.refusal, step.starts, step.measuring_seconds, step.load_seconds, measured
         )
         body = [
             block

@@ -89,8 +89,10 @@ class Conditions(Grammar):
 class Limits(Grammar):
     """What a change may do to the service."""
 
-    max_out: Duration | None = Field(None, description="the longest time an instance may be out", examples=["45m"])
-    load_on_live: bool = Field(False, description="whether a serving instance may get synthetic load above `low`")
+    max_out: Duration | None = Field(
+        None, description="the longest time an instance may be out: no start gets more", examples=["45m"]
+    )
+    load_on_live: bool = Field(False, description="whether a serving instance may get more load than the level `low`")
 
 
 class Ready(Grammar):
@@ -129,9 +131,11 @@ class Service(Grammar):
     limits: Limits = Field(Limits(), description="what a change may do to it")
     ready: Ready | None = Field(None, description="how long a start may take; default: from the last loads")
     log_file: AbsolutePath | None = Field(None, description="where a `command` manager's engine writes its log")
-    drain: Duration | None = Field(None, description="how long requests in work may take to end before a stop")
+    drain: Duration | None = Field(
+        None, description="how long requests in work may take to end: the stop grace has to cover it"
+    )
     state_dir: AbsolutePath | None = Field(None, description="changectl's folder on the hosts")
-    lease: Duration | None = Field(None, description="how long a host waits for a sign of life before it restores")
+    lease: NotYet = Field(None, description="how long a host waits for a sign of life before it restores")
 
     _source: Source = PrivateAttr(default_factory=lambda: Source("", None))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from changectl.core import levels as load_levels
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
@@ -20,14 +21,23 @@ _INCONCLUSIVE = {
 
 def plan_paragraphs(plan: Plan, service: Service, workload: Workload, file: str) -> list[str]:
     """The plan in one paragraph and each step in one."""
-    levels = ", ".join(f"{name} ({load})" for name, load in plan.levels(service.conditions.levels).items())
+    levels = load_words(plan, service)
     steps = f"{len(plan.steps)} step{'s' if len(plan.steps) > 1 else ''}"
     outage = f" It may take {format_duration(plan.outage)} out of service." if plan.outage else ""
     head = (
         f"{file}: {steps} for service {plan.service} ({service.engine.name}, started by {service.manager.name}). "
-        f"Reason: {plan.reason}. Measured with {len(workload.entries)} requests of {workload.file} at {levels}.{outage}"
+        f"Reason: {plan.reason}. Measured with {len(workload.entries)} prompts of {workload.file}, {levels}.{outage}"
     )
     return [head, *(_step(plan, service, step, number) for number, step in enumerate(plan.steps, start=1))]
+
+
+def load_words(plan: Plan, service: Service) -> str:
+    """What will be measured, and which levels will not: `60 requests at low (1 stream); not measured: ...`."""
+    sent = load_levels.requests(plan, service)
+    shown = ", ".join(f"{name} ({load})" for name, load in load_levels.measured(plan, service).items())
+    left = ", ".join(load_levels.left_out(plan, service))
+    why = f"; not measured: {left} (others may be served: limits: load_on_live is false)" if left else ""
+    return f"{f'{sent} requests ' if sent else ''}at {shown or 'no level'}{why}"
 
 
 def _step(plan: Plan, service: Service, step: Step, number: int) -> str:
@@ -67,7 +77,9 @@ def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -
         "effort": plan.effort,
         "outage_seconds": plan.outage,
         "workload": {"file": workload.file, "sha256": workload.digest, "requests": len(workload.entries)},
-        "levels": {name: str(load) for name, load in plan.levels(service.conditions.levels).items()},
+        "levels": {name: str(load) for name, load in load_levels.measured(plan, service).items()},
+        "not_measured": list(load_levels.left_out(plan, service)),
+        "requests_per_level": load_levels.requests(plan, service),
         "steps": [_step_document(plan, service, step) for step in plan.steps],
     }
 

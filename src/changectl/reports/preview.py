@@ -14,14 +14,14 @@ _TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "unknown": "warnin
 
 
 def step_blocks(
-    number: int, change: str, refusal: str, starts: int, measuring: float | None, load: float | None
+    number: int, change: str, refusal: str, starts: int, measuring: float | None, load: float | None, measured: str
 ) -> list[Block]:
-    """The head of one step: the change and its impact."""
+    """The head of one step: the change and its impact; `measured` says how much is sent, at which levels."""
     blocks: list[Block] = [Heading(f"Step {number}: {change}", 2)]
     if refusal:
         return [*blocks, Line(f"refused: {refusal}", "bad")]
     each = "not measured yet" if load is None else f"about {format_duration(load)} (the last load)"
-    length = "by number of requests" if measuring is None else f"about {format_duration(measuring)}"
+    length = measured if measuring is None else f"about {format_duration(measuring)} {measured}"
     return [
         *blocks,
         Facts([

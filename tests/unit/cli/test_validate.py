@@ -12,8 +12,30 @@ def test_a_good_plan_is_told_in_one_paragraph_per_step(project: Path, run: Run) 
 
     assert ended.code == 0
     assert "Step 1: parameter max-num-seqs: whatever it is -> 128." in ended.out
-    assert "tpot_p95 <= 60ms (accept)" in ended.out
+    assert "tpot_p95 <= 100ms (accept)" in ended.out
     assert "the old state comes back" in ended.out
+    assert "60 requests at low (1 stream); not measured: normal (others may be served" in ended.out
+
+
+def test_a_level_that_would_not_be_measured_is_refused_in_the_plan(project: Path, run: Run) -> None:
+    text = (project / PLAN).read_text().replace("{rps_ok: +10%}", "{rps_ok at normal: +10%}")
+    (project / PLAN).write_text(text)
+
+    ended = run("validate", PLAN)
+
+    assert ended.code == 2
+    assert f"{PLAN}:7:14: steps/1/expect/rps_ok at normal: the level `normal` will not be measured" in ended.err
+    assert "limits: {load_on_live: true}` in inventory/services/chat.yml" in ended.err
+
+
+def test_a_service_without_low_is_refused_where_its_levels_stand(project: Path, run: Run) -> None:
+    service = project / "inventory/services/chat.yml"
+    service.write_text(service.read_text().replace("low: 1 stream, ", ""))
+
+    ended = run("validate", PLAN)
+
+    assert ended.code == 2
+    assert "inventory/services/chat.yml:16:11: conditions/levels: none of these levels is called `low`" in ended.err
 
 
 def test_json_says_the_same(project: Path, run: Run) -> None:
@@ -23,8 +45,9 @@ def test_json_says_the_same(project: Path, run: Run) -> None:
     assert (document["exit_code"], plan["service"], plan["levels"]) == (
         0,
         "chat",
-        {"low": "1 stream", "normal": "8 streams"},
+        {"low": "1 stream"},
     )
+    assert (plan["not_measured"], plan["requests_per_level"]) == (["normal"], 60)
     assert plan["steps"][0]["change"] == "parameter max-num-seqs: whatever it is -> 128"
 
 

@@ -80,7 +80,7 @@ def test_any_value_in_any_place_is_read_or_refused(plan_data: Any, service_data:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.one_of(st.text(), mutations('inventory = "inventory"\nlease = "5m"\n')))
+@given(st.one_of(st.text(), mutations('inventory = "inventory"\nstate_dir = "/srv/x"\n')))
 def test_any_project_file_is_read_or_refused(text: str) -> None:
     with suppress(InputError):
         project.load(text, "changectl.toml")

@@ -18,13 +18,12 @@ def problems(text: str) -> tuple[Problem, ...]:
 
 def test_every_key_is_read() -> None:
     read = project.load(
-        'database = "a.db"\ninventory = "hosts.ini"\nservices = "s"\n'
-        'key_file = "k"\nstate_dir = "/srv/x"\nlease = "5m"\n',
+        'database = "a.db"\ninventory = "hosts.ini"\nservices = "s"\nkey_file = "k"\nstate_dir = "/srv/x"\n',
         "changectl.toml",
     )
 
     assert (read.database, read.inventory, read.services, read.key_file) == ("a.db", "hosts.ini", "s", "k")
-    assert (read.state_dir, read.lease) == ("/srv/x", 300)
+    assert read.state_dir == "/srv/x"
 
 
 def test_an_empty_file_has_the_defaults() -> None:
@@ -48,10 +47,17 @@ def test_an_unknown_table_has_its_line() -> None:
 
 
 def test_a_value_has_its_place() -> None:
-    (problem,) = problems("lease = 300\n")
+    (problem,) = problems("state_dir = 300\n")
 
-    assert (problem.line, problem.column, problem.path) == (1, 9, "lease")
-    assert problem.message == '"300" is not a duration'
+    assert (problem.line, problem.column, problem.path) == (1, 13, "state_dir")
+    assert problem.message == "`300` is not an absolute path on the host"
+
+
+def test_a_lease_is_not_supported_yet_so_that_nobody_relies_on_it() -> None:
+    (problem,) = problems('lease = "5m"\n')
+
+    assert (problem.line, problem.path) == (1, "lease")
+    assert problem.message == "`lease` is not supported in this version"
 
 
 def test_a_list_is_not_a_path() -> None:

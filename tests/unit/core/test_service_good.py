@@ -63,11 +63,11 @@ def test_a_generic_engine_is_handed_on_as_it_is_declared() -> None:
 
 def test_optional_extras_are_read() -> None:
     read = read_service(
-        SERVICE + "ready: {deadline: 10m}\ndrain: 30s\nlog_file: /var/log/chat.log\nstate_dir: /srv/state\nlease: 10m\n"
+        SERVICE + "ready: {deadline: 10m}\ndrain: 30s\nlog_file: /var/log/chat.log\nstate_dir: /srv/state\n"
     )
 
     assert read.ready is not None
-    assert (read.ready.deadline, read.drain, read.lease) == (600, 30, 600)
+    assert (read.ready.deadline, read.drain) == (600, 30)
     assert (read.log_file, read.state_dir) == ("/var/log/chat.log", "/srv/state")
 
 

@@ -215,11 +215,11 @@ def test_traffic_control_is_not_supported_yet() -> None:
     )
 
 
-def test_another_caller_is_not_supported_yet() -> None:
-    assert only(service_problems(SERVICE + "caller: gateway-1\n"))[1:3] == (
-        "caller",
-        "`caller` is not supported in this version",
-    )
+@pytest.mark.parametrize("line", ["caller: gateway-1", "lease: 10m"])
+def test_keys_of_later_versions_are_not_supported_yet(line: str) -> None:
+    key = line.partition(":")[0]
+
+    assert only(service_problems(SERVICE + f"{line}\n"))[1:3] == (key, f"`{key}` is not supported in this version")
 
 
 def test_a_rate_is_not_supported_yet() -> None:
