@@ -129,8 +129,8 @@ class ServiceStatus:
     service: str
     last: RunSummary  # the newest run, whatever became of it
     standing: RunSummary | None  # the newest run whose change is still in force
-    open_runs: tuple[str, ...]  # begun, and no end recorded
-    kept_unjudged: tuple[str, ...]  # RUN/STEP that nobody has judged or taken back
+    open_runs: tuple[str, ...]  # begun, no end recorded, and not settled since
+    kept_unjudged: tuple[str, ...]  # RUN/STEP that nobody has judged or taken back; RUN: accepted as it was found
 
 
 def services(found: Iterable[RunSummary]) -> list[ServiceStatus]:
@@ -143,15 +143,15 @@ def services(found: Iterable[RunSummary]) -> list[ServiceStatus]:
 
 def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
     in_force = [run for run in own if run.reverted_by is None]
-    kept = {"kept", "kept_unjudged"}
-    standing = [run for run in in_force if not run.reverts and any(step.outcome in kept for step in run.steps)]
-    unjudged = [(run, step) for run in in_force for step in run.steps if step.outcome == "kept_unjudged"]
+    standing = [run for run in in_force if not run.reverts and any(step.changed_something for step in run.steps)]
+    unjudged = [f"{run.run}/{step.number}" for run in in_force for step in run.steps if step.outcome == "kept_unjudged"]
+    accepted = [run.run for run in in_force if run.reverts and run.outcome == "kept_unjudged"]
     return ServiceStatus(
         service=name,
         last=own[-1],
         standing=standing[-1] if standing else None,
-        open_runs=tuple(run.run for run in own if run.outcome == OPEN),
-        kept_unjudged=tuple(f"{run.run}/{step.number}" for run, step in unjudged),
+        open_runs=tuple(run.run for run in own if run.unfinished),
+        kept_unjudged=(*unjudged, *accepted),
     )
 
 

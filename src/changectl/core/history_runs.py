@@ -14,6 +14,9 @@ from changectl.core.settings import ABSENT
 
 OPEN = "open"  # outcome of a run or step whose end is not recorded
 FLAGGED_FAILURES = 0.01
+KEPT = ("kept", "kept_unjudged")
+SETTLING = ("reverted", "kept_unjudged")  # how a run has to end to settle the one that it is about; a refusal does not
+NOTHING_TO_DO = "nothing_to_do"  # the reason of a step that found its value in place already
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class StepSummary:
     started_at: str | None
     closed_at: str | None
 
+    @property
+    def changed_something(self) -> bool:
+        """Whether the step was kept and is why the configuration is as it is."""
+        return self.outcome in KEPT and self.reason != NOTHING_TO_DO
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
@@ -72,6 +80,12 @@ class RunSummary:
     steps: tuple[StepSummary, ...]
     reverts: str | None  # the run that this one takes back
     reverted_by: str | None  # the run that took this one back
+    settled_by: str | None = None  # of a run that was cut off: the run that took it back, or accepted what it left
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it was begun, its end is not recorded, and nobody settled it since."""
+        return self.outcome == OPEN and self.settled_by is None
 
     @property
     def outage_seconds(self) -> float | None:
@@ -168,8 +182,19 @@ def _run_outcome(closed: Event | None, steps: Sequence[StepSummary]) -> str:
 
 
 def _with_reverts(found: list[RunSummary]) -> list[RunSummary]:
-    takers = {run.reverts: run.run for run in found if run.reverts and run.outcome == "reverted"}
-    return [dataclasses.replace(run, reverted_by=takers.get(run.run)) for run in found]
+    settling = {run.reverts: run for run in found if run.reverts and run.outcome in SETTLING}
+    return [_with_its_end(run, settling) for run in found]
+
+
+def _with_its_end(run: RunSummary, settling: Mapping[str, RunSummary]) -> RunSummary:
+    own = settling.get(run.run)
+    # A revert that was cut off is settled by whatever settles the run that it was to take back, too.
+    end = own or settling.get(run.reverts or "")
+    return dataclasses.replace(
+        run,
+        reverted_by=own.run if own and own.outcome == "reverted" else None,
+        settled_by=end.run if end and run.outcome == OPEN else None,
+    )
 
 
 def _last(events: Sequence[Event], kind: str) -> Event | None:

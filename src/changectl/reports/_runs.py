@@ -28,6 +28,7 @@ def run_json(run: RunSummary) -> dict[str, Any]:
         "outage_seconds": run.outage_seconds,
         "reverts": run.reverts,
         "reverted_by": run.reverted_by,
+        "settled_by": run.settled_by,
         "steps": [step_json(step) for step in run.steps],
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from changectl.core.history import OPEN, RunSummary
 from changectl.core.history_events import number_of
+from changectl.core.history_runs import NOTHING_TO_DO
 from changectl.core.units import format_change, format_duration, format_value
 from changectl.reports._blocks import Tone
 
@@ -39,8 +40,13 @@ def seconds(value: float | None) -> str:
 
 def outcome(run: RunSummary) -> str:
     """A run's outcome, with what changed it later."""
+    if run.settled_by:
+        how = "reverted" if run.reverted_by else "settled"
+        return f"cut off: its end is not recorded; {how} by {run.settled_by}"
     if run.outcome == OPEN:
         return "open: its end is not recorded"
+    if run.steps and all(step.reason == NOTHING_TO_DO for step in run.steps):
+        return f"{run.outcome}: there was nothing to do"
     return f"{run.outcome}, later reverted by {run.reverted_by}" if run.reverted_by else run.outcome
 
 

@@ -29,8 +29,8 @@ def as_blocks(runs: Sequence[RunSummary]) -> list[Block]:
 def _row(run: RunSummary, step: StepSummary | None) -> list[str]:
     what = f"revert of {run.reverts}" if run.reverts else step.change.in_words if step else ""
     end = [step.outcome if step else run.outcome, (step.verdict if step else None) or ""]
-    if run.reverted_by:
-        end.append(f"reverted by {run.reverted_by}")
+    if run.reverted_by or run.settled_by:
+        end.append(f"{'reverted' if run.reverted_by else 'settled'} by {run.reverted_by or run.settled_by}")
     return [
         f"{run.run}/{step.number}" if step else run.run,
         words.minute(run.opened_at),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from changectl.core.errors import ChangectlError
+from changectl.core.history import SUMMARY_KINDS, runs
 from changectl.core.ports import Records
 from changectl.store.journal import SqlJournal
 
@@ -24,12 +25,9 @@ class RunMemory:
         return None
 
     def unfinished(self, service: str) -> list[str]:
-        """Runs that were opened, never closed, and not taken back since."""
-        events = self._journal.select(runs=self._runs(service), kinds=("run.opened", "run.closed"))
-        closed = {event.run for event in events if event.kind == "run.closed"}
-        opened = {event.run: event.body.get("reverts") for event in events if event.kind == "run.opened"}
-        settled = {str(opened[run]) for run in closed if opened.get(run)}
-        return [run for run, reverts in opened.items() if run not in closed and not {run, reverts} & settled]
+        """Runs that were opened, never closed, and not settled since: by a revert, or by accepting what stands."""
+        events = self._journal.select(runs=self._runs(service), kinds=SUMMARY_KINDS)
+        return [run.run for run in runs(events) if run.unfinished]
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest that the last run on this instance took; None: none, or its evidence is gone."""

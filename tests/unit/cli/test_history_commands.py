@@ -182,6 +182,32 @@ def test_status_knows_a_run_that_is_going_on(run: Run, told: Store) -> None:
         assert "run 20261201-dd is going on" in run("status", "chat")
 
 
+def test_a_run_that_was_cut_off_and_taken_back_is_told_as_that(run: Run, told: Store) -> None:
+    tape = Tape()
+    tape.opened("20261202-ee", steps=0, reverts="20261201-dd")
+    tape.closed("20261202-ee", "reverted", 0)
+    record(told, tape)
+
+    (chat, _) = document(run, "status")["services"]
+    assert chat["open_runs"] == []
+    shown = document(run, "show", "20261201-dd")["run"]
+    assert (shown["outcome"], shown["reverted_by"], shown["settled_by"]) == ("open", "20261202-ee", "20261202-ee")
+    assert "cut off: its end is not recorded; reverted by 20261202-ee" in run("show", "20261201-dd")
+    assert "open, reverted by 20261202-ee" in run("history")
+
+
+def test_a_run_that_had_nothing_to_do_says_so(run: Run, store: Store) -> None:
+    tape = Tape()
+    tape.opened("r1")
+    tape.add("r1", "step.closed", {"outcome": "kept", "reason": "nothing_to_do"}, step=1)
+    tape.closed("r1", "kept", 0)
+    record(store, tape)
+
+    text = run("status")
+    assert "kept: there was nothing to do" in text
+    assert "nothing that changectl changed" in text
+
+
 def test_more_than_one_percent_of_failures_is_flagged_everywhere(run: Run, store: Store) -> None:
     tape = Tape()
     tape.opened("r1")

@@ -240,6 +240,60 @@ def test_what_was_taken_back_stands_no_more() -> None:
     assert (chat.standing.run, chat.kept_unjudged) == ("r1", ())
 
 
+def cut_off(tape: Tape, run: str, **more: object) -> None:
+    tape.opened(run, **more)
+    tape.add(run, "write.intent", {"host": "gpu1"}, step=1)
+
+
+@pytest.mark.parametrize(("outcome", "left_open"), [("reverted", ()), ("kept_unjudged", ()), ("refused", ("r1",)),
+                                                    ("revert_failed", ("r1",)), ("aborted", ("r1",))])  # fmt: skip
+def test_a_run_that_was_cut_off_is_settled_by_a_revert_that_came_to_its_end(
+    outcome: str, left_open: tuple[str, ...]
+) -> None:
+    tape = Tape()
+    cut_off(tape, "r1")
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.closed("r2", outcome, 0)
+    (chat,) = services(runs(tape.events))
+
+    assert chat.open_runs == left_open
+    assert runs(tape.events)[0].settled_by == (None if left_open else "r2")
+
+
+def test_a_revert_that_was_cut_off_is_settled_by_the_next_one() -> None:
+    tape = Tape()
+    cut_off(tape, "r1")
+    cut_off(tape, "r2", steps=0, reverts="r1")
+    tape.opened("r3", steps=0, reverts="r1")
+    tape.closed("r3", "reverted", 0)
+    (chat,) = services(runs(tape.events))
+
+    assert chat.open_runs == ()
+
+
+def test_what_was_accepted_as_it_was_found_stays_listed_as_not_judged() -> None:
+    tape = Tape()
+    cut_off(tape, "r1")
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.closed("r2", "kept_unjudged", 0)
+    (chat,) = services(runs(tape.events))
+
+    assert (chat.standing, chat.kept_unjudged) == (None, ("r2",))
+
+
+def test_a_run_that_had_nothing_to_do_is_not_why_something_is_in_force() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    tape.opened("r2")
+    tape.add("r2", "step.closed", {"outcome": "kept", "reason": "nothing_to_do"}, step=1)
+    tape.closed("r2", "kept", 0)
+    assert [one.standing and one.standing.run for one in services(runs(tape.events))] == ["r1"]
+
+    tape.opened("r3", steps=0, reverts="r1")
+    tape.closed("r3", "reverted", 0)
+    assert [one.standing for one in services(runs(tape.events))] == [None]
+
+
 def test_a_run_is_found_by_its_beginning() -> None:
     known = ["20261130-aa11", "20261130-ab22", "20261201-cc33"]
     assert resolve_run("20261201", known) == "20261201-cc33"

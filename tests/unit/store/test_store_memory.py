@@ -1,0 +1,52 @@
+"""What earlier runs left behind, read from a real database."""
+
+from __future__ import annotations
+
+from changectl.store.memory import RunMemory
+from changectl.store.store import Store
+
+
+def opened(store: Store, run: str, service: str = "chat", **more: str) -> None:
+    store.journal.append(run, "run.opened", {"service": service, **more})
+
+
+def closed(store: Store, run: str, outcome: str) -> None:
+    store.journal.append(run, "run.closed", {"outcome": outcome, "exit_code": 0})
+
+
+def unfinished(store: Store, service: str = "chat") -> list[str]:
+    return RunMemory(store.journal, store.records).unfinished(service)
+
+
+def test_a_run_without_an_end_is_unfinished_for_its_own_service_alone(store: Store) -> None:
+    opened(store, "r1")
+    opened(store, "r2")
+    closed(store, "r2", "kept")
+
+    assert unfinished(store) == ["r1"]
+    assert unfinished(store, "search") == []
+
+
+def test_a_revert_that_brought_the_saved_configuration_back_settles_it(store: Store) -> None:
+    opened(store, "r1")
+    opened(store, "r2", reverts="r1")
+    closed(store, "r2", "reverted")
+
+    assert unfinished(store) == []
+
+
+def test_accepting_what_stands_settles_it(store: Store) -> None:
+    opened(store, "r1")
+    opened(store, "r2", reverts="r1")
+    closed(store, "r2", "kept_unjudged")
+
+    assert unfinished(store) == []
+
+
+def test_a_revert_that_was_refused_or_failed_settles_nothing(store: Store) -> None:
+    opened(store, "r1")
+    for run, outcome in (("r2", "refused"), ("r3", "revert_failed"), ("r4", "aborted")):
+        opened(store, run, reverts="r1")
+        closed(store, run, outcome)
+
+    assert unfinished(store) == ["r1"]
