@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 from collections import OrderedDict
@@ -74,6 +76,7 @@ class RunnerPlaybooks:
         try:
             watched, rc = self._job(folder, play, host, arguments, timeout)
         finally:
+            _end_workers(folder)
             shutil.rmtree(folder, ignore_errors=True)
         return _result(watched, play, host.name, rc)
 
@@ -124,6 +127,19 @@ class RunnerPlaybooks:
                   "RUNNER_ONLY_FAILED_EVENTS", "ORIGINAL_STDOUT_CALLBACK")  # fmt: skip
         environment.update({name: prepared[name] for name in wanted if name in prepared})
         return environment
+
+
+def _end_workers(folder: Path) -> None:
+    """End what is left of a job that was cut off: Ansible's workers have sessions of their own, so they outlive it.
+
+    They are known by the job's private folder on their command line. What they had begun on a host goes on to its end
+    there; the host program's lock and generations are made for that.
+    """
+    mark = f"@{folder}/".encode()
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark in (place / "cmdline").read_bytes():
+                os.kill(int(place.name), signal.SIGKILL)
 
 
 def _result(watched: _Watched, play: str, host: str, rc: int | None) -> PlayResult:
