@@ -21,7 +21,7 @@ pytest.importorskip("xllamacpp", reason="the demo's server comes with the extra 
 pytest.importorskip("gguf", reason="the demo's model writer comes with the extra `demo`")
 
 CPUS = sorted(os.sched_getaffinity(0))
-LIMIT = 400.0  # seconds; it takes about 100, and a disturbed measurement is repeated
+LIMIT = 600.0  # seconds; it takes about 100, and a disturbed measurement is repeated
 
 
 def environment() -> dict[str, str]:
@@ -109,12 +109,11 @@ def only_default_margins_and_declared_trades(story: dict[str, Any]) -> None:
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-def test_an_interrupted_demo_restores_first_and_then_stops_what_it_started(folder: Path, number: int) -> None:
+def test_an_interrupted_demo_restores_first_and_then_stops_what_it_started(folder: Path) -> None:
     process = start(folder)
     try:
         wait_for_measuring(folder)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=90)
     finally:
         end(process)

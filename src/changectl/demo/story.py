@@ -15,7 +15,7 @@ from changectl.demo.server import NotAsPromised, Server
 
 KEPT, REVERTED = "changeplans/0001-more-slots.yml", "changeplans/0002-one-slot.yml"
 NO_EVIDENCE = 5  # the exit code of a change that was taken back since the measurement cannot be trusted
-TRIES = 3
+TRIES = 4
 PROMISED_FACTOR = 3.0  # how much longer users wait for the first token, at least, with one slot
 
 
@@ -105,7 +105,7 @@ class Demo:
         """Apply a plan; again where something else kept the machine so busy that nobody can tell.
 
         Raises:
-            NotAsPromised: it ended with another exit code, or nobody could tell three times.
+            NotAsPromised: it ended with another exit code, or nobody could tell four times.
         """
         for left in reversed(range(TRIES)):
             code = self.changectl.run("apply", plan, expected=(expected, NO_EVIDENCE) if left else (expected,))

@@ -44,9 +44,9 @@ def test_a_disturbed_measurement_is_told_and_repeated(tmp_path: Path, capfd: pyt
     assert "Exit code 5" in capfd.readouterr().out
 
 
-def test_three_disturbed_measurements_are_not_what_was_promised(tmp_path: Path) -> None:
+def test_four_disturbed_measurements_are_not_what_was_promised(tmp_path: Path) -> None:
     with pytest.raises(NotAsPromised, match="exit code 5; 0 was promised"):
-        demo_ending_with(tmp_path, "5 5 5 0").apply("plan.yml", expected=0)
+        demo_ending_with(tmp_path, "5 5 5 5 0").apply("plan.yml", expected=0)
 
 
 @pytest.mark.parametrize("code", ["1", "3", "4", "6", "130"])
