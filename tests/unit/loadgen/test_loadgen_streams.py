@@ -41,7 +41,7 @@ def test_a_role_only_chunk_is_not_the_first_token(generate: Generate) -> None:
 
     record = one(generate, script, protocol="openai_chat")
     assert record.ok
-    assert 195 < ms(record, "ttft_user") < 280
+    assert 195 < ms(record, "ttft_user") < 900
 
 
 def test_four_tokens_in_a_chunk_are_a_gap_of_forty_and_ten_per_token(generate: Generate) -> None:
@@ -55,8 +55,9 @@ def test_four_tokens_in_a_chunk_are_a_gap_of_forty_and_ten_per_token(generate: G
         await talk.end()
 
     record = one(generate, script)
-    assert 9.5 < ms(record, "tpot") < 13
-    assert 39 < ms(record, "icl_max") < 70
+    # Upper bounds leave room for a busy machine: 40 would be the gap between chunks sold as the time per token.
+    assert 9.5 < ms(record, "tpot") < 30
+    assert 39 < ms(record, "icl_max") < 400
     assert (record.n_out, record.n_in, record.cached, record.chunks) == (21, 10, 2, 6)
 
 
@@ -65,11 +66,11 @@ def test_usage_and_end_marker_do_not_make_the_answer_longer(generate: Generate) 
         await talk.head()
         await talk.text("a")
         await talk.text("b", finish="stop")
-        await talk.usage(2, 0.3)
+        await talk.usage(2, 1.0)
         await talk.end()
 
     record = one(generate, script)
-    assert ms(record, "e2e_user") < 200
+    assert ms(record, "e2e_user") < 900
     assert record.t_end is not None
     assert record.t_end - record.t_planned > 290e6
 
@@ -228,7 +229,7 @@ def test_reasoning_counts_as_the_first_token_and_the_first_output_is_told_apart(
         await talk.end()
 
     record = one(generate, script, protocol="openai_chat")
-    assert 19 < ms(record, "ttft_user") < 80
+    assert 19 < ms(record, "ttft_user") < 190  # the first content comes after 210
     assert ms(record, "ttfo") > 205
     assert record.chunks == 15
 
@@ -251,7 +252,7 @@ def test_no_headers_by_the_deadline_is_a_read_timeout(generate: Generate) -> Non
     record = one(generate, script, deadline=0.3)
     assert record.cls == "read_timeout"
     assert record.t_end is not None
-    assert 0.28 < (record.t_end - record.t_planned) / 1e9 < 0.6
+    assert 0.28 < (record.t_end - record.t_planned) / 1e9 < 2
 
 
 def test_an_answer_still_under_way_at_the_deadline_is_late(generate: Generate) -> None:
