@@ -106,8 +106,8 @@ class Locator:
         """The declared carriers; for variables also the manager's own sources, strongest first."""
         yield from self.carriers
         if wanted.setting is None or wanted.setting.env:
-            declared = {carrier.file for carrier in self.carriers}
-            yield from (carrier for carrier in self._environment() if carrier.file not in declared)
+            declared = {(carrier.unit, carrier.file) for carrier in self.carriers if carrier.format == "env"}
+            yield from (one for one in self._environment() if (one.unit, one.file) not in declared)
 
     def _environment(self) -> Iterator[Carrier]:
         sources = self.manager.environment_sources(self.observed)
