@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ ACL = struct.pack("<I", 2) + b"".join(
     struct.pack("<HHI", tag, perm, who)
     for tag, perm, who in ((1, 6, 2**32 - 1), (2, 4, 1), (4, 4, 2**32 - 1), (16, 4, 2**32 - 1), (32, 0, 2**32 - 1))
 )
+
+NOBODY = 65534
 
 
 def facts_of(path: Path) -> tuple[Any, ...]:
@@ -281,14 +284,53 @@ def test_without_exchange_the_rename_is_guarded(host: Any) -> None:
     assert path.read_bytes() == b"2"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_we_may_not_write_is_refused(host: Any) -> None:
-    path = Path("/etc/hostname")
-    host.call("capture", files=[str(path)])
-    with pytest.raises(Failure) as caught:
-        host.write(path, path.read_bytes(), b"x")
-    assert caught.value.reason in ("not_permitted", "cannot_keep_metadata")
-    assert not host.call("verify")["files"][str(path)]["differs"]
+    path = host.file("a.conf", b"A=1\n")
+    if os.geteuid() == 0:
+        host.folder.chmod(0o755)
+        host.state.mkdir(mode=0o700)
+        os.chown(host.state, NOBODY, NOBODY)
+
+    def write_as_somebody_else() -> str:
+        host.call("capture", files=[str(path)])
+        try:
+            host.write(path, b"A=1\n", b"A=2\n")
+        except Failure as failure:
+            return failure.reason
+        return "written"
+
+    host.etc.chmod(0o555)
+    try:
+        reason = as_nobody(write_as_somebody_else)
+    finally:
+        host.etc.chmod(0o755)
+    assert reason in ("not_permitted", "cannot_keep_metadata")
+    assert path.read_bytes() == b"A=1\n"
+    assert host.names() == {"a.conf"}
+
+
+def as_nobody(act: Callable[[], str]) -> str:
+    """What `act` says when a user without rights does it; root gives its rights up in a child process."""
+    if os.geteuid() != 0:
+        return act()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = "nothing"
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            said = act()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the parent reads it
+            said = f"{type(error).__name__}: {error}"
+        finally:
+            os.write(writer, said.encode())
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as stream:
+        return stream.read()
 
 
 def test_system_errors_have_stable_words() -> None:
