@@ -158,7 +158,7 @@ def failure_row(pairs: Sequence[Levels], level: Levels | None) -> Row:
     failed = [sum(pair[side].failed for pair in pairs) for side in (0, 1)]
     total = [sum(pair[side].n for pair in pairs) for side in (0, 1)]
     metric = METRICS["failures"]
-    limit = f"less than {FAILURE_POINTS:.0%} more, or p at least {FISHER_P:g}"
+    limit = f"less than {FAILURE_POINTS * 100:g} points more, or p at least {FISHER_P:g}"
     if not total[0] or not total[1]:
         return row(metric, None, level, (None, None), limit, "no data", "no requests", gap=True)
     shares = (failed[0] / total[0], failed[1] / total[1])

@@ -147,7 +147,7 @@ def timeline(events: Sequence[Event]) -> list[Entry]:
             begun[len(entries)] = event
             entries.append(_entry(event, action, start, "unfinished", None))
         elif part == "outcome":
-            state: EntryState = "failed" if False in (event.body.get("ok"), event.body.get("verified")) else "done"
+            state = _end_state(event.body)
             index = _intent_of(event, begun)
             if index is None:
                 entries.append(_entry(event, action, start, state, number_of(event.body, "seconds")))
@@ -159,6 +159,12 @@ def timeline(events: Sequence[Event]) -> list[Entry]:
         else:
             entries.append(_entry(event, event.kind, start, "noted", None))
     return entries
+
+
+def _end_state(body: Json) -> EntryState:
+    if False in (body.get("ok"), body.get("verified")):
+        return "failed"
+    return "noted" if body.get("armed") is False else "done"  # what was not armed was not done
 
 
 def _intent_of(event: Event, begun: Mapping[int, Event]) -> int | None:
@@ -184,7 +190,8 @@ _TELLING = ("phase", "path", "verdict", "outcome", "why", "service", "deadline_s
 
 
 def _detail(body: Json) -> str:
-    return ", ".join(text_of(body, name) for name in _TELLING if text_of(body, name))
+    told = ", ".join(text_of(body, name) for name in _TELLING if text_of(body, name))
+    return f"not armed: {told}" if body.get("armed") is False else told
 
 
 def _time(at: str) -> datetime:

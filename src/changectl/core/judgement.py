@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from changectl.core.measured import from_plain, to_plain
-from changectl.core.units import format_change, format_value
+from changectl.core.units import format_moved, format_value
 
 State = Literal["within", "breach", "not judged", "not measurable", "no data", "not defined", "unequal work"]
 
@@ -78,8 +78,9 @@ class Row:
         return f"{self.metric} at {self.level}" if self.level else self.metric
 
     def __str__(self) -> str:
-        change = "" if self.change is None else f" ({format_change(self.change)})"
-        figures = f"{format_value(self.before, self.unit)} -> {format_value(self.after, self.unit)}{change}"
+        moved = format_moved(self.before, self.after, self.change, self.unit)
+        figures = f"{format_value(self.before, self.unit)} -> {format_value(self.after, self.unit)}"
+        figures += f" ({moved})" if moved else ""
         return ", ".join(part for part in (f"{self.place}: {figures}", self.limit, self.state, self.note) if part)
 
 

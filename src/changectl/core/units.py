@@ -16,6 +16,7 @@ SHARE = "share"
 RATE = "req/s"
 OUTPUT_RATE = "tok/s"
 TOKENS = "tokens"
+SHORTEST = 5e-7  # seconds; what is measured below it came in the same moment
 
 _DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h)")
@@ -104,6 +105,20 @@ def format_change(change: float, digits: int = 3) -> str:
     return f"{'-' if change < 0 else '+'}{_plain(abs(change) * 100, digits)}%"
 
 
+def format_points(difference: float) -> str:
+    """The difference of two shares, which is no percentage of either: `+5 points`."""
+    text = _plain(abs(difference) * 100, 3)
+    return f"{'-' if difference < 0 else '+'}{text} {'point' if text == '1' else 'points'}"
+
+
+def format_moved(before: float | None, after: float | None, change: float | None, unit: str) -> str:
+    """How far a figure moved: shares in points, everything else relative to before; empty: that cannot be said."""
+    if unit == SHARE:
+        known = before is not None and after is not None and before != after
+        return format_points(after - before) if known and after is not None and before is not None else ""
+    return "" if change is None else format_change(change)
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """An absolute limit: `<= 800ms` is Limit("<=", 0.8, "s")."""
@@ -153,7 +168,7 @@ def format_value(value: float | None, unit: str) -> str:
     if not math.isfinite(value):
         return "unbounded"
     if unit == SECONDS:
-        return format_duration(value)
+        return format_duration(value) if abs(value) >= SHORTEST else "0ms"
     if unit == SHARE:
         return format_share(value)
     names = {RATE: "rps", OUTPUT_RATE: "tok/s", TOKENS: "tokens"}

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from changectl.core.history import OPEN, RunSummary
-from changectl.core.history_events import number_of
+from changectl.core.history_events import number_of, text_of
 from changectl.core.history_runs import NOTHING_TO_DO
-from changectl.core.units import format_change, format_duration, format_value
+from changectl.core.units import format_duration, format_moved, format_value
 from changectl.reports._blocks import Tone
 
 UNKNOWN = "not known"
@@ -60,9 +60,9 @@ def figure(row: Mapping[str, Any], side: str) -> str:
 
 
 def change(row: Mapping[str, Any]) -> str:
-    """The relative change of a verdict's row, "" when it was not computable."""
-    value = number_of(row, "change")
-    return "" if value is None else format_change(value)
+    """How far a verdict's row moved, "" when that was not computable."""
+    unit = text_of(row, "unit")
+    return format_moved(number_of(row, "before"), number_of(row, "after"), number_of(row, "change"), unit)
 
 
 def plain(value: Any) -> str:

@@ -156,6 +156,15 @@ def test_the_beginning_of_a_run_is_enough_where_it_is_clear(run: Run) -> None:
     assert "20261130-aa" in run("show", "20261130-ax", exit_code=2)
 
 
+def test_show_says_no_cause_where_the_outcome_says_it_all(run: Run, store: Store) -> None:
+    tape = Tape()
+    tape.opened("r1")
+    tape.add("r1", "step.closed", {"outcome": "kept", "reason": "kept", "text": ""}, step=1)
+    record(store, tape)
+
+    assert "ended because" not in run("show", "r1")
+
+
 @pytest.mark.usefixtures("told")
 def test_diff_shows_the_recorded_difference(run: Run) -> None:
     found = document(run, "diff", "20261130-aa")

@@ -114,6 +114,14 @@ def test_intent_and_outcome_are_one_entry_with_its_duration() -> None:
     assert (restart.state, restart.duration_seconds, restart.host, restart.offset_seconds) == ("done", 1.0, "gpu1", 5.0)
 
 
+def test_what_was_not_armed_is_not_told_as_done() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    (arm,) = [entry for entry in run_story(tape.events).timeline if entry.action == "arm"]
+
+    assert (arm.state, arm.detail) == ("noted", "not armed: not built yet")
+
+
 def test_an_intent_without_an_outcome_is_unfinished() -> None:
     tape = Tape()
     tape.opened("r1")

@@ -38,6 +38,26 @@ def test_durations_are_printed_short(seconds: float, text: str) -> None:
     assert units.format_duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("difference", "text"), [(0.05, "+5 points"), (-0.014, "-1.4 points"), (0.01, "+1 point"), (0, "+0 points")]
+)
+def test_the_difference_of_two_shares_is_told_in_points(difference: float, text: str) -> None:
+    assert units.format_points(difference) == text
+
+
+def test_a_share_moves_by_points_and_everything_else_relative_to_before() -> None:
+    assert units.format_moved(0.01, 0.03, 2.0, units.SHARE) == "+2 points"
+    assert units.format_moved(0.0, 0.0, None, units.SHARE) == ""
+    assert units.format_moved(None, 0.1, None, units.SHARE) == ""
+    assert units.format_moved(0.1, 0.15, 0.5, units.SECONDS) == "+50%"
+
+
+def test_a_latency_below_every_clock_reads_as_none() -> None:
+    assert units.format_value(0.0, units.SECONDS) == "0ms"
+    assert units.format_value(4e-9, units.SECONDS) == "0ms"
+    assert units.format_value(4e-6, units.SECONDS) == "4us"
+
+
 def test_shares_and_changes_are_read_and_printed() -> None:
     assert units.parse_share("1%") == 0.01
     assert units.format_share(1 / 60) == "1.67%"

@@ -101,6 +101,13 @@ def test_a_throughput_half_again_as_low_is_regressed(metric: str) -> None:
     assert judge_quick(phase(), phase(level(**{metric: 0.0}))).verdict is Verdict.REGRESSED
 
 
+def test_the_limit_on_failures_is_told_in_points() -> None:
+    (row,) = [one for one in judge_quick(phase(), phase(failing(4))).rows if one.metric == "failures"]
+
+    assert row.limit == "less than 5 points more, or p at least 0.01"
+    assert "points), less than" in str(row)
+
+
 def test_failures_need_points_and_evidence() -> None:
     assert judge_quick(phase(), phase(failing(12))).verdict is Verdict.REGRESSED
     assert judge_quick(phase(), phase(failing(4))).verdict is Verdict.NO_GROSS_HARM  # fewer than 5 points

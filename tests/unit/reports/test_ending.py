@@ -1,0 +1,147 @@
+"""The end of a run fits on a screen: the outcome first and last, why, the figures that decided, the next command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.core.history_samples import Tape
+
+from changectl.core.history import run_story
+from changectl.reports import ending
+from changectl.reports._blocks import Block, Facts, Heading, Line, Table
+
+SCREEN = 40  # lines
+
+
+def row(metric: str, state: str, **more: Any) -> dict[str, Any]:
+    figures = {"unit": "s", "level": "low", "before": 0.1, "after": 0.2, "change": 1.0, "limit": "less than 1.5 times"}
+    return {"metric": metric, "state": state, "note": "", "gap": False, **figures, **more}
+
+
+def lines(blocks: list[Block]) -> list[str]:
+    """The blocks as text, one entry a line; cells and pairs with one blank between."""
+    found: list[str] = []
+    for block in blocks:
+        if isinstance(block, Line | Heading):
+            found.append(block.text)
+        elif isinstance(block, Facts):
+            found += [f"{name}: {value}" for name, value in block.pairs]
+        elif isinstance(block, Table):
+            found += [" | ".join(cells) for cells in block.rows]
+    return found
+
+
+def tape_of(outcome: str, rows: list[dict[str, Any]], exit_code: int = 0, **closing: Any) -> Tape:
+    tape = Tape()
+    tape.opened("r1")
+    tape.add("r1", "step.started", step=1)
+    checks = [{"name": f"check{number}", "level": "required", "state": "passed"} for number in range(19)]
+    checks.append({"name": "safeguards", "level": "advice", "state": "failed", "detail": "nothing restarts it"})
+    tape.add("r1", "precheck", {"host": "gpu1", "results": checks}, step=1)
+    tape.add("r1", "ready.outcome", {"host": "gpu1", "ok": True, "seconds": 4.0, "log": "a long\nlog\n" * 30}, step=1)
+    reasons = [{"code": "why", "text": "this is why"}]
+    verdict = closing.get("verdict")
+    if verdict:
+        tape.add("r1", "verdict", {"host": "gpu1", "verdict": verdict, "reasons": reasons, "rows": rows}, step=1)
+    tape.add("r1", "step.closed", {"outcome": outcome, "outage_seconds": 3.2, "reason": outcome, **closing}, step=1)
+    tape.closed("r1", outcome, exit_code)
+    return tape
+
+
+def told(tape: Tape, exit_code: int = 0) -> list[str]:
+    runs = {event.run for event in tape.events}
+    return lines(ending.as_blocks(run_story([one for one in tape.events if one.run == max(runs)]), exit_code))
+
+
+def test_the_outcome_stands_first_and_last_with_the_next_commands() -> None:
+    text = told(tape_of("kept", [row("tpot_p50", "within")], verdict="no_gross_harm"))
+
+    assert text[0] == "kept: the change is in force (run r1, exit code 0)"
+    assert text[-3:] == [text[0], "the whole story: changectl show r1", "take it back: changectl revert r1"]
+
+
+def test_a_run_with_many_figures_fits_on_a_screen_the_worst_first() -> None:
+    rows = [row(f"within{number}", "within") for number in range(60)]
+    rows += [row("unseen", "no data", note="nothing was measured"), row("slow_p50", "breach")]
+
+    text = told(tape_of("reverted", rows, verdict="regressed"), 4)
+
+    assert len(text) <= SCREEN
+    figures = [line for line in text if " | " in line]
+    assert figures[0] == 'slow_p50 at low | 100ms | 200ms | +100% | breach of "less than 1.5 times"'
+    assert figures[1].endswith("no data: nothing was measured")
+    assert figures[2].endswith(" | within")
+    assert "and 50 more figures, in the whole story" in text
+
+
+def test_passed_checks_are_counted_and_the_others_named() -> None:
+    text = told(tape_of("kept", [], verdict="no_gross_harm"))
+
+    assert "checks: 19 pre-checks passed" in text
+    assert "advice pre-check safeguards on gpu1 failed: nothing restarts it" in text
+    assert not any("check7" in line or "a long" in line for line in text)
+    assert "outage: 3.2s" in text
+
+
+def test_a_run_that_was_refused_says_why_and_where_to_look() -> None:
+    text = told(tape_of("refused", [], text="gpu1: disk_space: full\ngpu1: healthy_now: no answer"), 3)
+
+    assert text[0] == "refused: nothing was changed (run r1, exit code 3)"
+    assert "- gpu1: disk_space: full" in text
+    assert "- gpu1: healthy_now: no answer" in text
+    assert text[-1] == "look again: changectl plan changeplans/more.yml"
+
+
+@pytest.mark.parametrize("outcome", ["revert_unverified", "revert_failed"])
+def test_a_person_who_is_needed_is_called_and_told_what_failed(outcome: str) -> None:
+    text = told(tape_of(outcome, [], verdict="regressed", text="slower\ngpu1: /etc/x differs"), 6)
+
+    assert text[0].startswith(f"{outcome}: A PERSON IS NEEDED: ")
+    assert "- gpu1: /etc/x differs" in text
+    assert text[-1] == "what to do by hand: docs/how-to/restore-by-hand.md"
+
+
+def test_a_run_that_had_nothing_to_do_offers_nothing_to_take_back() -> None:
+    text = told(tape_of("kept", [], reason="nothing_to_do", text="the configuration already says so"))
+
+    assert "- the configuration already says so" in text
+    assert text[-1] == "the whole story: changectl show r1"
+
+
+def test_a_revert_tells_what_it_took_back_and_what_its_proof_missed() -> None:
+    tape = Tape()
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.add("r2", "verify.outcome", {"host": "gpu1", "verified": False, "missing": ["/etc/x differs"]})
+    tape.add("r2", "revert.outcome", {"outcome": "revert_unverified", "text": "restored, but not proven"})
+    tape.closed("r2", "revert_unverified", 6)
+
+    text = told(tape, 6)
+
+    assert "(revert of run r1, exit code 6)" in text[0]
+    assert "restored, but not proven" in text
+    assert "gpu1: /etc/x differs" in text
+
+
+def test_steps_that_were_not_begun_are_left_out() -> None:
+    tape = Tape()
+    tape.opened("r1", steps=2)
+    tape.step("r1", "reverted", "regressed")
+    tape.closed("r1", "reverted", 4)
+
+    assert not any(line.startswith("step 2") for line in told(tape, 4))
+
+
+def test_what_is_accepted_is_said_once() -> None:
+    tape = Tape()
+    change = {"kind": "parameter", "name": "x", "to": "2"}
+    tape.add("r1", "run.opened", {"steps": [{"change": change, "expect": "neutral", "accept": ["accept tpot <= 1s"]}]})
+    tape.step("r1", "kept", "no_gross_harm")
+
+    assert "accepted: tpot <= 1s" in told(tape)
+
+
+def test_the_document_is_that_of_show_with_how_it_ended() -> None:
+    document = ending.as_json(run_story(tape_of("kept", [], verdict="no_gross_harm").events), "kept", 0)
+
+    assert (document["reason"], document["exit_code"], document["run"]["run"]) == ("kept", 0, "r1")
