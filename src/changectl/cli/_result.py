@@ -10,6 +10,7 @@ from changectl.core.history import run_story
 from changectl.core.lifecycle import Ending
 from changectl.core.ports import Event
 from changectl.reports import ending as report
+from changectl.reports import show
 from changectl.reports.printer import Printer
 
 
@@ -17,7 +18,7 @@ def show_run(events: Sequence[Event], ending: Ending, exit_code: int, printer: P
     """Print what a run did and how it ended."""
     story = run_story(events)
     if as_json:
-        document = report.as_json(story, ending.reason, exit_code)
+        document = {**show.as_json(story), "reason": ending.reason, "exit_code": exit_code}
         printer.line(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))
         return
     print_blocks(report.as_blocks(story, exit_code), printer)

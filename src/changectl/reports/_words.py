@@ -78,3 +78,15 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def promised(expect: Any, accept: Any) -> list[tuple[str, str]]:
+    """What the plan expected of a step, and what it accepted, as names and values."""
+    if isinstance(accept, list):
+        accept = [text.removeprefix("accept ") if isinstance(text, str) else text for text in accept]
+    return [(name, plain(value)) for name, value in (("expected", expect), ("accepted", accept)) if value]
+
+
+def place(row: Mapping[str, Any]) -> str:
+    """The metric and the level of a verdict's row: `tpot_p50 at peak`."""
+    return " at ".join(part for part in (text_of(row, "metric"), text_of(row, "level")) if part)

@@ -9,7 +9,6 @@ from changectl.core.history import RunStory, StepStory
 from changectl.core.history_events import text_of
 from changectl.core.ports import Json
 from changectl.reports import _words as words
-from changectl.reports import show
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table
 
 MOST_ROWS = 12  # figures that a screen has room for
@@ -24,11 +23,6 @@ _MEANING = {
     "refused": "nothing was changed",
     "aborted": "it ended before anything was changed",
 }
-
-
-def as_json(story: RunStory, reason: str, exit_code: int) -> dict[str, Any]:
-    """The document of `changectl apply --json` and `changectl revert --json`: that of `show`, with how it ended."""
-    return {**show.as_json(story), "reason": reason, "exit_code": exit_code}
 
 
 def as_blocks(story: RunStory, exit_code: int) -> list[Block]:
@@ -78,7 +72,7 @@ def _step(step: StepStory) -> list[Block]:
         *_failed_checks(step),
         *_failed_proofs(step.verify),
     ]
-    pairs = [*show.promised(step), ("checks", _passed(step))]
+    pairs = [*words.promised(step.expect, step.accept), ("checks", _passed(step))]
     pairs += [("outage", words.seconds(summary.outage_seconds))] if summary.outage_seconds is not None else []
     return [*blocks, Facts([(name, value) for name, value in pairs if value])]
 
@@ -123,7 +117,7 @@ def _cells(row: Json) -> list[str]:
         more = {"within": "", "not judged": limit}.get(state, note)
         result = f"{state}: {more}" if more else state
     return [
-        show.place(row),
+        words.place(row),
         words.figure(row, "before"),
         words.figure(row, "after"),
         words.change(row),

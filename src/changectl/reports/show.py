@@ -88,7 +88,11 @@ def _step(step: StepStory) -> list[Block]:
     blocks += [Line(text_of(flag, "text"), "warning") for flag in step.flags]
     if summary.failures_flagged and not any("failures" in text_of(flag, "code") for flag in step.flags):
         blocks.append(Line("more than 1 % of the requests failed", "warning"))
-    pairs = [*promised(step), ("ended because", _cause(summary)), ("outage", words.seconds(summary.outage_seconds))]
+    pairs = [
+        *words.promised(step.expect, step.accept),
+        ("ended because", _cause(summary)),
+        ("outage", words.seconds(summary.outage_seconds)),
+    ]
     blocks.append(Facts([(name, value) for name, value in pairs if value]))
     blocks += [*_prechecks(step.prechecks), *_edits(step.edits), *_figures(step.rows), *_reasons(step.reasons)]
     blocks += _effective(step.effective)
@@ -98,22 +102,9 @@ def _step(step: StepStory) -> list[Block]:
     return blocks
 
 
-def promised(step: StepStory) -> list[tuple[str, str]]:
-    """What the plan expected of the step, and what it accepted."""
-    accepted = step.accept
-    if isinstance(accepted, list):
-        accepted = [text.removeprefix("accept ") if isinstance(text, str) else text for text in accepted]
-    return [(name, words.plain(value)) for name, value in (("expected", step.expect), ("accepted", accepted)) if value]
-
-
 def _cause(summary: StepSummary) -> str:
     """Why the step ended as it did; nothing where the outcome is all that there is to say."""
     return summary.text or ("" if summary.reason == summary.outcome else summary.reason)
-
-
-def place(row: Json) -> str:
-    """The metric and the level of a figure: `tpot_p50 at peak`."""
-    return " at ".join(part for part in (text_of(row, "metric"), text_of(row, "level")) if part)
 
 
 def _edits(edits: Sequence[Json]) -> list[Block]:
@@ -131,7 +122,7 @@ def _figures(rows: Sequence[Json]) -> list[Block]:
     cells = [
         [
             *([text_of(row, "host")] if several else []),
-            place(row),
+            words.place(row),
             words.figure(row, "before"),
             words.figure(row, "after"),
             words.change(row),

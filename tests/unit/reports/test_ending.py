@@ -139,9 +139,3 @@ def test_what_is_accepted_is_said_once() -> None:
     tape.step("r1", "kept", "no_gross_harm")
 
     assert "accepted: tpot <= 1s" in told(tape)
-
-
-def test_the_document_is_that_of_show_with_how_it_ended() -> None:
-    document = ending.as_json(run_story(tape_of("kept", [], verdict="no_gross_harm").events), "kept", 0)
-
-    assert (document["reason"], document["exit_code"], document["run"]["run"]) == ("kept", 0, "r1")
