@@ -13,15 +13,15 @@ from tests.lab.harness.services import LlamaService
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(240, func_only=True)]
 ServiceMaker = Callable[..., LlamaService]
-#: With eight slots these streams hardly wait; with one slot they stand in a queue.
+#: With a slot for each, nobody waits; with one slot for all, they stand in a queue.
 CROWD = "{busy: 16 streams}"
 CROWDED = 48  # requests: three for each stream
-TO_ONE_SLOT = "{environment: {name: LLAMA_ARG_N_PARALLEL, from: 8, to: 1}}"
+TO_ONE_SLOT = "{environment: {name: LLAMA_ARG_N_PARALLEL, from: 16, to: 1}}"
 
 
 def crowded_service(llama_service: ServiceMaker, host: LabHost) -> LlamaService:
     return llama_service(
-        host, flags={"--ctx-size": "4096", "--threads": "1"}, environment={"LLAMA_ARG_N_PARALLEL": "8"}, size="medium"
+        host, flags={"--ctx-size": "8192", "--threads": "1"}, environment={"LLAMA_ARG_N_PARALLEL": "16"}, size="medium"
     )
 
 
@@ -47,7 +47,7 @@ def test_a_change_that_makes_users_wait_is_restored_with_everything_the_file_car
         service.env_target,
         service.env_file,
     ]
-    assert service.get("/props")["total_slots"] == 8
+    assert service.get("/props")["total_slots"] == 16
     step = desk.show(ended.document["run"]["run"])["steps"][0]
     assert (step["outcome"], step["verdict"]) == ("reverted", "regressed")
     breached = {row["metric"] for row in step["rows"] if row["state"] == "breach"}
