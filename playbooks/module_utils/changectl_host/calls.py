@@ -20,6 +20,7 @@ from . import (
     status,
     unit_verify,
     verify,
+    whole,
     writes,
 )
 from .failure import Failure, from_os_error
@@ -50,6 +51,8 @@ MUTATING: Dict[str, Callable[[Dict[str, Any]], Dict[str, Any]]] = {
     "write_all": writes.write_all,
     "restore": writes.restore,
     "service": service.service,
+    "change": whole.change,
+    "bring_back": whole.bring_back,
     "cleanup": writes.cleanup,
     "forget": writes.forget,
 }

@@ -88,7 +88,7 @@ def test_a_change_and_its_way_back_reach_file_and_service(desk: Desk, service: d
     result = desk.plays.run("restore", HERE, {**given, "changectl_service": action}, timeout=60)
     assert desk.config.read_bytes() == b"1"
     assert desk.call("inspect", manager=service, files=[])["process"]["pid"] not in (first, second)
-    assert result.answers[1]["files"] == {str(desk.config): "restored"}
+    assert result.answers[0]["files"] == {str(desk.config): "restored"}
 
 
 def test_a_refusal_of_the_host_keeps_its_reason_and_words(desk: Desk) -> None:

@@ -214,6 +214,20 @@ def test_a_change_goes_through_ansible_and_back_and_a_second_time_changes_nothin
     assert "stale_generation" in answer
 
 
+def test_a_change_whose_service_is_not_described_is_refused_before_anything_is_written(host: Any) -> None:
+    path = host.file("a.conf", b"1")
+    host.call("capture", files=[str(path)])
+    writes = [{"path": str(path), "expect": system.sha256(b"1"), "staged": host.stage(b"2")}]
+    for service, manager in [({"action": "restart"}, None), ("restart", {"command": {}})]:
+        for call in ("change", "bring_back"):
+            with pytest.raises(changectl_host.Failure, match=r"manager is missing|must be an object"):
+                host.call(call, writes=writes, service=service, manager=manager)
+    assert path.read_bytes() == b"1"
+    assert host.call("change", writes=writes)["changed"]
+    assert host.call("bring_back")["files"] == {str(path): "restored"}
+    assert host.call("bring_back")["changed"] is False
+
+
 @pytest.mark.parametrize("name", ["apply", "restore", "service"])
 def test_a_play_with_missing_input_says_what_it_needs(name: str, place: Path) -> None:
     code, answer = play(name, {"changectl_run": "", "changectl_generation": 1}, place)

@@ -1,0 +1,74 @@
+"""What a whole play does, in one call: each further task of a play costs a third of a second and a new interpreter."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from . import service, writes
+from .failure import Failure
+
+_COMMON = ("run", "generation", "state_dir", "lock_wait")
+
+
+def change(args: Dict[str, Any]) -> Dict[str, Any]:
+    """Write the files of one change, then let the service read them: {changed, writes, service?}.
+
+    `service` and `manager` are those of the call `service`. A restart is left out when the service runs since after
+    the last write of the run.
+
+    Raises:
+        Failure: as the calls `write_all` and `service`; the service is not touched when a file could not be written.
+    """
+    _check(args)
+    written = writes.write_all({**_common(args), "writes": args.get("writes")})
+    served = _serve(args, "fresh", None)
+    return {**written, **_summary(written, served), **_told(service=served)}
+
+
+def bring_back(args: Dict[str, Any]) -> Dict[str, Any]:
+    """Restore saved files, with the service stopped meanwhile when that is asked: {changed, files, stop?, start?}.
+
+    Stop and start are left out when the files are the saved ones and the service runs on them already.
+
+    Raises:
+        Failure: as the calls `restore` and `service`; what follows in the order is not done then.
+    """
+    _check(args)
+    stopped = _serve(args, "restored", "stop")
+    restored = writes.restore({**_common(args), "only": args.get("only")})
+    started = _serve(args, "fresh", "start")
+    return {**restored, **_summary(restored, stopped, started), **_told(stop=stopped, start=started)}
+
+
+def _check(args: Dict[str, Any]) -> None:
+    """Before anything is done: what the second half needs has to be there."""
+    if args.get("service") is not None and not isinstance(args["service"], dict):
+        raise Failure("bad_arguments", "service must be an object")
+    if args.get("service") and not args.get("manager"):
+        raise Failure("bad_arguments", "manager is missing: it is needed with service")
+
+
+def _serve(args: Dict[str, Any], unless: str, action: Optional[str]) -> Optional[Dict[str, Any]]:
+    """The call `service`, if it is asked for; `action` None: the one that the caller names."""
+    if not args.get("service"):
+        return None
+    fixed = {} if action is None else {"action": action}
+    return service.service({"unless": unless, **args["service"], **fixed, **_common(args), "manager": args["manager"]})
+
+
+def _common(args: Dict[str, Any]) -> Dict[str, Any]:
+    return {name: args[name] for name in _COMMON if name in args}
+
+
+def _summary(*answers: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """Of all parts: whether one changed something, the seconds of the service's, the last one's process."""
+    parts = [answer for answer in answers if answer is not None]
+    return {
+        "changed": any(bool(answer.get("changed")) for answer in parts),
+        "seconds": round(sum(float(answer.get("seconds", 0.0)) for answer in parts), 3),
+        "started_pid": parts[-1].get("started_pid"),
+    }
+
+
+def _told(**answers: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    return {name: answer for name, answer in answers.items() if answer is not None}
