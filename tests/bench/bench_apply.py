@@ -52,7 +52,7 @@ def rival(desk: BenchDesk, slots: int) -> float:
 
 def ours(desk: BenchDesk, slots: int) -> float:
     """Seconds of `changectl apply`, without the service's own restart and without the load."""
-    applied = desk.apply(slots)
+    applied = desk.keep(slots)
     return applied.seconds - applied.restart - applied.measuring
 
 

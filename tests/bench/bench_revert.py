@@ -1,4 +1,8 @@
-"""From the verdict `regressed` to the proven old state, by the journal's own times."""
+"""From the verdict `regressed` to the proven old state, by the journal's own times.
+
+On a busy machine the load generator may say that it could not keep up; then the verdict is another one, the way back is
+the same, and the round counts.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,16 @@ from tests.bench.table import Row
 
 ROUNDS = 5
 LIMIT = 4.0  # seconds beyond the service's own stopping and loading
-NOT_KEPT = 4  # exit code
+NOT_KEPT = (4, 5)  # exit codes
 # No server answers that fast: regressed for certain, whatever the machine does.
-IMPOSSIBLE = "    accept: {ttft_user_p95: <= 0.01ms}\n"
+IMPOSSIBLE = "    accept: {ttft_user_p50: <= 0.01ms}\n"
 
 
 def way_back(applied: Applied) -> float:
     """Seconds from the verdict to the proof, without the service's own stopping and loading."""
-    verdict = [event.body for event in applied.events if event.kind == "verdict"][-1]["verdict"]
     proof = [event.body for event in applied.events if event.kind == "verify.outcome"][-1]
-    if verdict != "regressed" or not proof["verified"]:
-        raise RuntimeError(f"verdict {verdict}, verified: {proof['verified']}: not the run that is measured here")
+    if not proof["verified"]:
+        raise RuntimeError(f"the old state was not proven: {proof}")
     return applied.at("verify.outcome") - applied.at("verdict") - applied.restart
 
 
