@@ -63,8 +63,8 @@ OPTIONS = (
     Option(("--threads-http",), "N", "threads for HTTP requests (default: -1)", "THREADS_HTTP", "n_threads_http"),
     Option(("-to", "--timeout"), "N", "read/write timeout in seconds (default: 3600)", "TIMEOUT", "timeout_read"),
     Option(("-cram", "--cache-ram"), "N", "maximum cache size in MiB (default: 8192)", "CACHE_RAM", "cache_ram_mib"),
-    Option(("-ctk", "--cache-type-k"), "TYPE", "KV cache type for K (default: f16)", "CACHE_TYPE_K", "cache_type_k"),
-    Option(("-ctv", "--cache-type-v"), "TYPE", "KV cache type for V (default: f16)", "CACHE_TYPE_V", "cache_type_v"),
+    Option(("-ctk", "--cache-type-k"), "TYPE", "KV cache data type for K", "CACHE_TYPE_K", "cache_type_k"),
+    Option(("-ctv", "--cache-type-v"), "TYPE", "KV cache data type for V", "CACHE_TYPE_V", "cache_type_v"),
     Option(("-lv", "--verbosity"), "N", "verbosity threshold of the log (default: 3)", "LOG_VERBOSITY", "verbosity"),
     Option(("--api-key",), "KEY", "API keys, comma-separated (default: none)", "LLAMA_API_KEY", "api_keys"),
     Option(("--metrics",), "", "enable the metrics endpoint", "ENDPOINT_METRICS", "endpoint_metrics"),
@@ -188,8 +188,8 @@ def usage() -> str:
         long = ", ".join(name for name in option.names + option.off if name.startswith("--"))
         head = f"{' '.join(short):<7}{long} {option.value}".strip()
         lines.append(f"{head:<40}{option.help}" if len(head) < 40 else f"{head}\n{'':<40}{option.help}")
-        if variable(option):
-            lines.append(f"{'':<40}(env: {variable(option)})")
+        more = [f"allowed values: {', '.join(CACHE_TYPES)}", "(default: f16)"] if option.value == "TYPE" else []
+        lines += [f"{'':<40}{line}" for line in (*more, f"(env: {variable(option)})") if line != "(env: )"]
     return "\n".join(lines) + "\n"
 
 

@@ -79,7 +79,7 @@ class BaseEngine:
         if found or not help_text:
             return found
         allowed = _help.choices(help_text, setting)
-        if allowed and not any(self.same(setting, value, choice) for choice in allowed):
+        if allowed and not _help.allows(allowed, value) and not any(self.same(setting, value, one) for one in allowed):
             return f"{setting.name} allows {', '.join(allowed)}; not {value!r}"
         return None
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from changectl import engines
+from changectl.demo import llama_server
 from changectl.demo.project import free_port
 from changectl.demo.server import NotAsPromised, Server
 
@@ -20,6 +22,16 @@ http.server.HTTPServer(("127.0.0.1", {port}), Handler).serve_forever()
 """
 BROKEN = "import sys; sys.exit('the model file is cut short')"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" + HEALTHY
+
+
+def test_the_launcher_tells_in_its_help_which_values_it_takes_as_llama_server_does() -> None:
+    engine = engines.load("llamacpp")
+
+    for name in ("cache-type-k", "cache-type-v"):
+        problem = engine.value_problem(engine.setting(name), "nonsense", llama_server.usage())
+        assert problem is not None
+        assert "allows f32, f16, bf16, q8_0" in problem
+        assert engine.value_problem(engine.setting(name), "q8_0", llama_server.usage()) is None
 
 
 def project(folder: Path, program: str, port: int, stop_deadline: float = 10.0) -> Server:

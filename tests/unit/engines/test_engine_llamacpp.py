@@ -162,6 +162,7 @@ def test_another_programs_help_says_nothing() -> None:
     [
         ("cache-type-k", "q8_0", True),
         ("cache-type-k", "q3", False),
+        ("cache-type-k", "nonsense", False),
         ("split-mode", "row", True),
         ("split-mode", "rows", False),
         ("parallel", "8", True),
@@ -174,6 +175,28 @@ def test_values_are_held_against_type_range_and_the_helps_choices(name: str, val
     problem = ENGINE.value_problem(ENGINE.setting(name), value, text("llamacpp", "help.txt"))
 
     assert (problem is None) == fine
+
+
+FLASH = "-fa,   --flash-attn [on|off|auto]       set Flash Attention use ('on', 'off', or 'auto', default: 'auto')\n"
+
+
+@pytest.mark.parametrize(("value", "fine"), [("auto", True), ("on", True), ("1", True), ("maybe", False)])
+def test_choices_in_brackets_count_and_other_words_for_on_and_off_are_on_and_off(value: str, fine: bool) -> None:
+    assert (ENGINE.value_problem(ENGINE.setting("flash-attn"), value, FLASH) is None) == fine
+
+
+def test_a_mention_in_another_options_words_is_no_list_of_choices() -> None:
+    mention = "--draft TYPE                see --cache-type-k {one,two}\n" + text("llamacpp", "help.txt")
+
+    assert ENGINE.value_problem(ENGINE.setting("cache-type-k"), "q8_0", mention) is None
+    assert ENGINE.value_problem(ENGINE.setting("cache-type-k"), "one", mention) is not None
+
+
+def test_words_that_no_list_announces_allow_anything() -> None:
+    assert ENGINE.value_problem(ENGINE.setting("numa"), "mirror", "--numa TYPE   try [some] things: a, b\n") is None
+    listed = "--numa TYPE   try things; possible choices: 'distribute', 'isolate', numactl. More words.\n"
+    assert ENGINE.value_problem(ENGINE.setting("numa"), "mirror", listed) is not None
+    assert ENGINE.value_problem(ENGINE.setting("numa"), "numactl", listed) is None
 
 
 @pytest.mark.parametrize(
