@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from tests.unit.engines.support import text
 from tests.workflow.world import EPOCH, World
 
-from changectl.core.errors import ContactLost, HostCallError
-from changectl.core.ports import HostAddress, Json, PlayResult, Progress
+from changectl.core.errors import HostCallError
 
 UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
 UNIT_TEXT = "[Service]\nEnvironmentFile=/etc/chat.env\nExecStart=/opt/llama-server --model /srv/m.gguf --parallel 4\n"
@@ -236,46 +235,3 @@ class FakeHost:
                 raise HostCallError(f"{self.name}: {path} holds other bytes", reason="changed_by_other")
             self.stale = self.stale or present != data
             self.files[path] = data
-
-
-@dataclass
-class FakeDoor:
-    """Fulfils core.ports.Door."""
-
-    host: FakeHost
-    closed: bool = False
-
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
-        self.host.world.passing(f"door {self.host.name} {name}")
-        return self.host.call(name, args)
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@dataclass
-class FakeDoors:
-    """Fulfils core.ports.Doors."""
-
-    hosts: Mapping[str, FakeHost]
-    opened: list[FakeDoor] = field(default_factory=list)
-
-    def open(self, host: HostAddress) -> FakeDoor:
-        if host.name not in self.hosts:
-            raise ContactLost(f"{host.name}: no such host")
-        self.hosts[host.name].world.passing(f"open {host.name}")
-        self.opened.append(FakeDoor(self.hosts[host.name]))
-        return self.opened[-1]
-
-
-@dataclass
-class FakePlaybooks:
-    """Fulfils core.ports.Playbooks."""
-
-    hosts: Mapping[str, FakeHost]
-    arguments: list[Mapping[str, Any]] = field(default_factory=list)
-
-    def run(self, play: str, host: HostAddress, arguments: Json, *, timeout: float) -> PlayResult:
-        self.arguments.append(arguments)
-        self.hosts[host.name].world.passing(f"play {host.name} {play}")
-        return PlayResult(self.hosts[host.name].play(play, arguments))

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.workflow.fake_host import FakeDoors, FakeHost, FakePlaybooks
+from tests.workflow.fake_doors import FakeDoors, FakePlaybooks
+from tests.workflow.fake_host import FakeHost
 from tests.workflow.world import (
     FakeChecks,
     FakeClock,

@@ -1,0 +1,55 @@
+"""The two ways to a fake host: the door for looking and staging, the plays for everything that changes the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.workflow.fake_host import FakeHost
+
+from changectl.core.errors import ContactLost
+from changectl.core.ports import HostAddress, Json, PlayResult, Progress
+
+
+@dataclass
+class FakeDoor:
+    """Fulfils core.ports.Door."""
+
+    host: FakeHost
+    closed: bool = False
+
+    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+        self.host.world.passing(f"door {self.host.name} {name}")
+        return self.host.call(name, args)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeDoors:
+    """Fulfils core.ports.Doors."""
+
+    hosts: Mapping[str, FakeHost]
+    opened: list[FakeDoor] = field(default_factory=list)
+
+    def open(self, host: HostAddress) -> FakeDoor:
+        if host.name not in self.hosts:
+            raise ContactLost(f"{host.name}: no such host")
+        self.hosts[host.name].world.passing(f"open {host.name}")
+        self.opened.append(FakeDoor(self.hosts[host.name]))
+        return self.opened[-1]
+
+
+@dataclass
+class FakePlaybooks:
+    """Fulfils core.ports.Playbooks."""
+
+    hosts: Mapping[str, FakeHost]
+    arguments: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def run(self, play: str, host: HostAddress, arguments: Json, *, timeout: float) -> PlayResult:
+        self.arguments.append(arguments)
+        self.hosts[host.name].world.passing(f"play {host.name} {play}")
+        return PlayResult(self.hosts[host.name].play(play, arguments))
