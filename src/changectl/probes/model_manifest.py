@@ -7,6 +7,7 @@ from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 34
 CHECK = Check("model_manifest", "required")
+SLACK = 0.5  # seconds: process start times are cut to a clock tick, file times are exact; the load comes after both
 
 
 def check(situation: Situation) -> CheckResult:
@@ -22,7 +23,7 @@ def check(situation: Situation) -> CheckResult:
     started = observed.process.started_at if observed and observed.process else None
     if started is None:
         return CHECK.unknown("not known when the running process loaded the model")
-    newer = [file.path for file in model.files if file.mtime_ns is not None and file.mtime_ns / 1e9 > started]
+    newer = [file.path for file in model.files if file.mtime_ns is not None and file.mtime_ns / 1e9 > started + SLACK]
     if newer:
         return CHECK.failed(
             f"changed after the service loaded it: {', '.join(newer)}", "restart on the new files first, then change"
