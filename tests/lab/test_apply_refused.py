@@ -65,6 +65,19 @@ def test_what_is_so_already_is_kept_without_a_restart(desk: Desk, h1: LabHost, l
     assert undisturbed(service) == before
 
 
+def test_a_value_that_the_engine_cannot_take_is_refused_also_in_a_variable(
+    desk: Desk, h1: LabHost, llama_service: ServiceMaker
+) -> None:
+    service = llama_service(h1)
+    desk.lay_out([service])
+    before = undisturbed(service)
+
+    ended = desk.apply(desk.plan("{environment: {name: LLAMA_ARG_THREADS_HTTP, from: 4, to: many}}")).expect(3)
+
+    assert failed_checks(ended) == {"value_known"}
+    assert undisturbed(service) == before
+
+
 def test_an_assertion_that_does_not_hold_is_refused(desk: Desk, h1: LabHost, llama_service: ServiceMaker) -> None:
     service = llama_service(h1)
     desk.lay_out([service])

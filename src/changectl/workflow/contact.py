@@ -219,7 +219,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         engine=target.engine,
         manager=target.manager,
         name=wanted.name,
-        setting=wanted.setting,
+        setting=wanted.setting or wanted.twin,
         to=wanted.to,
         edited_files=(contact.edit.path,),
         values=[row for row in contact.values if row.file is not NOT_IN_FILES],

@@ -37,6 +37,17 @@ def test_a_value_may_be_any_line(value: str) -> None:
     assert spec(name="A", to=value).to == value
 
 
+def test_a_variable_that_the_engine_knows_remembers_the_setting_that_it_gives() -> None:
+    kind, engine = kinds.load("environment"), engines.load("llamacpp")
+
+    known = kind.wanted(spec(name="LLAMA_ARG_N_PARALLEL", to="2"), engine)
+    plain = kind.wanted(spec(name="OMP_NUM_THREADS", to="2"), engine)
+
+    assert known.names == {"LLAMA_ARG_N_PARALLEL", "parallel"}
+    assert known.setting is None, "it is written as a variable all the same"
+    assert plain.names == {"OMP_NUM_THREADS"}
+
+
 def test_it_is_looked_for_only_where_variables_live() -> None:
     wanted = kinds.load("environment").wanted(spec(name="OMP_NUM_THREADS", to="2"), engines.load("llamacpp"))
 
