@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+FORMAT = 1  # of the JSON documents that commands print; docs/reference/json.md
+
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from changectl.cli._options import OutputOptions, example, output_options
+from changectl.cli._options import FORMAT, OutputOptions, example, output_options
 
 _NEXT_STEPS = """Next:
   1. write your hosts into inventory/hosts.yml
@@ -36,7 +36,7 @@ def command(directory: Path, output: OutputOptions) -> int:
     written = [str(path) for path in write_project(directory)]
     printer = Printer()
     if output.json:
-        printer.line(json.dumps({"written": written, "exit_code": 0}, indent=2))
+        printer.line(json.dumps({"format": FORMAT, "written": written, "exit_code": 0}, indent=2))
         return 0
     for path in written:
         printer.line(f"wrote {path}")

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+from changectl.cli._options import FORMAT, HostOptions, OutputOptions, example, host_options, output_options
+
+if TYPE_CHECKING:
+    from changectl.workflow.apply import Order
+    from changectl.workflow.preview import StepPreview
+
+
+def document(order: Order, steps: Sequence[StepPreview], code: int) -> dict[str, Any]:
+    """What `--json` prints, before known secrets are taken out of it."""
+    from changectl.core.wording import load_words
+    from changectl.reports import preview as report
+
+    documents = []
+    for step in steps:
+        instances = [
+            report.instance_json(one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do)
+            for one in step.instances
+        ]
+        documents.append(
+            report.step_json(
+                step.change, step.refusal, step.starts, step.measuring_seconds, step.load_seconds, instances
+            )
+        )
+    return {
+        "format": FORMAT,
+        "plan": order.plan_file,
+        "service": order.plan.service,
+        "measured": load_words(order.plan, order.service),
+        "steps": documents,
+        "exit_code": code,
+    }
 
 
 @click.command(
@@ -41,14 +73,7 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
         clean = work.tools.secrets.clean
     code = 0 if would_proceed(steps) else 3
     if output.json:
-        documents = [
-            {"change": step.change, "refusal": step.refusal, "starts": step.starts,
-             "measuring_seconds": step.measuring_seconds, "load_seconds": step.load_seconds,
-             "instances": [report.instance_json(one.instance, one.path, one.diff, one.three, one.checks,
-                                                one.nothing_to_do) for one in step.instances]}
-            for step in steps
-        ]  # fmt: skip
-        printer.line(json.dumps(clean({"steps": documents, "exit_code": code}), indent=2))
+        printer.line(json.dumps(clean(document(order, steps, code)), indent=2))
         return code
     measured = load_words(order.plan, order.service)
     for number, step in enumerate(steps, 1):

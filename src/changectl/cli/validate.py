@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, inventory_options, output_options
+from changectl.cli._options import FORMAT, HostOptions, OutputOptions, example, inventory_options, output_options
 
 
 @click.command(short_help="Check plans; no host is touched.", epilog=example("changectl validate changeplans/*.yml"))
@@ -46,7 +46,7 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
     printer = Printer()
     if output.json:
         documents = [plan_document(one.plan, one.service, one.workload, show(one.file)) for one in loaded]
-        printer.line(json.dumps({"plans": documents, "exit_code": 0}, indent=2))
+        printer.line(json.dumps({"format": FORMAT, "plans": documents, "exit_code": 0}, indent=2))
         return 0
     for one in loaded:
         printer.line("\n\n".join(plan_paragraphs(one.plan, one.service, one.workload, show(one.file))))

@@ -50,6 +50,20 @@ def instance_blocks(
     return blocks
 
 
+def step_json(
+    change: str, refusal: str, starts: int, measuring: float | None, load: float | None, instances: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """One step for machines."""
+    return {
+        "change": change,
+        "refusal": refusal,
+        "starts": starts,
+        "measuring_seconds": measuring,
+        "load_seconds": load,
+        "instances": instances,
+    }
+
+
 def instance_json(
     name: str, path: str, diff: str, three: ThreeValues, checks: Sequence[CheckResult], nothing_to_do: bool
 ) -> dict[str, Any]:
