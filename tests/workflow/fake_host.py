@@ -167,6 +167,14 @@ class FakeHost:
         problems = [] if self.restorable else ["owner differs"]
         return {"restorable": self.restorable, "problems": problems, "files": files, "digest": "d"}
 
+    def call_cleanup(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        self.staged.clear()
+        return {"removed": [], "changed": True}
+
+    def call_forget(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        self.saved.pop(args["run"], None)
+        return {"removed": [], "changed": True}
+
     def call_stage(self, args: Mapping[str, Any]) -> dict[str, Any]:
         self.staged[args["sha256"]] = base64.b64decode(args["content"])
         return {"path": "/staged", "changed": True}

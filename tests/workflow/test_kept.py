@@ -51,6 +51,7 @@ def test_the_side_effects_of_a_kept_change_have_their_order() -> None:
         "journal verdict",
         "journal disarm.outcome",
         "journal step.closed",
+        "door gpu1 cleanup",
         "journal run.closed",
     ]
 

@@ -43,6 +43,7 @@ def test_the_way_back_keeps_the_evidence_first_then_restores_then_proves() -> No
         "door gpu1 verify",
         "journal verify.outcome",
         "journal disarm.outcome",
+        "door gpu1 cleanup",
         "journal step.closed",
         "journal run.closed",
     ]

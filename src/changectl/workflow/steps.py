@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from changectl.core.errors import ChangectlError, Refused
@@ -56,9 +56,25 @@ def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorde
     run = StepRun(tools, recorder, acceptance)
     with ExitStack() as doors:
         ending = _story(run, placed, doors)
+        _tidy(run, ending)
     if not ending.outcome.in_force:
         _close(run, ending)
     return ending
+
+
+def _tidy(run: StepRun, ending: Ending) -> None:
+    """Take away what nobody needs any more from the hosts: staged bytes, or all of it where nothing was touched.
+
+    The snapshot of a touched instance stays: it is the way back. After a failed way back everything stays.
+    """
+    if ending.outcome in (Outcome.REVERT_FAILED, Outcome.REVERT_UNVERIFIED):
+        return
+    with run.tools.interrupts.ignored():
+        for attempt in run.attempts:
+            if attempt.captured is not None:
+                # What is left behind lies in the run's own folder, readable by its owner only: no reason to fail.
+                with suppress(Exception):
+                    attempt.target.ask("cleanup" if attempt.touched else "forget", attempt.host_run)
 
 
 def _close(run: StepRun, ending: Ending) -> Ending:
