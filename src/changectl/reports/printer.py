@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from changectl.reports._tables import records, whole_columns
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -63,22 +65,28 @@ class Printer:
         self._write(self.err, text, style)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Rows under columns: drawn on a terminal, tab-separated lines with a header elsewhere."""
+        """Rows under columns: drawn on a terminal that is wide enough, tab-separated lines with a header elsewhere."""
         texts = [[self._safe(cell, self.out) for cell in row] for row in rows]
         if not self._is_terminal(self.out):
             for cells in (list(columns), *texts):
                 self.out.write("\t".join(cells) + "\n")
+            return
+        console = self._console(self.out)
+        whole = whole_columns(columns, texts, console.width)
+        if whole is None:
+            for line in records(columns, texts):
+                self.out.write(line + "\n")
             return
         from rich.box import SIMPLE
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-        for column in columns:
-            table.add_column(Text(column), overflow="fold")
+        for column, unbroken in zip(columns, whole, strict=True):
+            table.add_column(Text(column), overflow="fold", no_wrap=unbroken)
         for cells in texts:
             table.add_row(*(Text(cell) for cell in cells))
-        self._console(self.out).print(table)
+        console.print(table)
 
     def _write(self, stream: TextIO, text: object, style: str | None) -> None:
         encoding = getattr(stream, "encoding", None)

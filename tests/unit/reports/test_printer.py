@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from changectl.reports._tables import whole_columns
 from changectl.reports.printer import Printer, safe
 
 EVIL = "\x1b[31mred\x07 \u202eright \u200bhidden [bold]markup[/bold] :smile:\r\n"
@@ -90,3 +91,39 @@ def test_full_digests_are_not_broken() -> None:
     printer.line(digest, style="bold")
 
     assert digest in out.getvalue()
+
+
+def test_the_name_of_a_row_is_never_broken_so_that_it_can_be_copied() -> None:
+    name = "20261130-081502-chat-k3f7/1"
+    printer, out, _ = written(terminal=True)
+    printer.table(["run", "why"], [[name, "a long reason that has to be told in more than one line " * 2]])
+
+    assert any(line.startswith(name) for line in out.getvalue().splitlines())
+    assert max(map(len, out.getvalue().splitlines())) <= 60
+
+
+def test_a_table_that_is_too_wide_is_told_row_by_row() -> None:
+    name = "20261130-081502-chat-k3f7/1"
+    columns = ["run", "when", "service", "change", "why"]
+    printer, out, _ = written(terminal=True)
+    printer.table(columns, [[name, "2026-11-30 08:15", "", "max-num-seqs: 64 -> 128", "requests wait"]])
+
+    assert out.getvalue().splitlines() == [
+        name,
+        "  when     2026-11-30 08:15",
+        "  change   max-num-seqs: 64 -> 128",
+        "  why      requests wait",
+    ]
+
+
+@given(
+    st.lists(st.lists(st.text("ab ", max_size=50), min_size=3, max_size=3), max_size=4),
+    st.integers(min_value=1, max_value=200),
+)
+def test_columns_that_stay_whole_fit_the_terminal(rows: list[list[str]], width: int) -> None:
+    columns = ["one", "two", "three"]
+    whole = whole_columns(columns, rows, width)
+
+    if whole is not None:
+        longest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+        assert sum(length for length, unbroken in zip(longest, whole, strict=True) if unbroken) <= width
