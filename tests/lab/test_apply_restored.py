@@ -18,6 +18,9 @@ CROWD = "{busy: 16 streams}"
 CROWDED = 48  # requests: three for each stream
 TO_ONE_SLOT = "{environment: {name: LLAMA_ARG_N_PARALLEL, from: 16, to: 1}}"
 
+#: A whole number, as the setting asks for, and more than the engine's own numbers hold.
+TOO_MUCH = "{parameter: {name: predict, from: absent, to: 3000000000}}"
+
 
 def crowded_service(llama_service: ServiceMaker, host: LabHost) -> LlamaService:
     return llama_service(
@@ -63,7 +66,7 @@ def test_a_value_that_the_engine_refuses_is_restored_and_its_own_words_are_recor
     desk.lay_out([service])
     before = service.stat(service.unit_file)
 
-    ended = desk.apply(desk.plan("{parameter: {name: cache-type-k, from: absent, to: q9_9}}")).expect(4)
+    ended = desk.apply(desk.plan(TOO_MUCH)).expect(4)
 
     assert reason(ended) == "did_not_start"
     assert service.stat(service.unit_file) == before
@@ -71,7 +74,7 @@ def test_a_value_that_the_engine_refuses_is_restored_and_its_own_words_are_recor
     step = desk.show(ended.document["run"]["run"])["steps"][0]
     failed = step["ready"][0]
     assert failed["ok"] is False
-    assert failed["line"].strip() == 'error while handling argument "--cache-type-k": Unsupported cache type: q9_9'
+    assert failed["line"].strip() == 'error while handling argument "--predict": stoi'
     assert failed["line"].strip() in step["text"]
     assert failed["seconds"] < 15
 
@@ -105,7 +108,7 @@ def test_a_setting_that_the_engine_caps_is_found_without_effect(
 def test_a_plan_ends_with_its_first_step_that_is_not_kept(desk: Desk, h1: LabHost, llama_service: ServiceMaker) -> None:
     service = llama_service(h1)
     desk.lay_out([service])
-    plan = desk.plan("{parameter: {name: cache-type-k, to: q9_9}}", "{parameter: {name: parallel, from: 4, to: 6}}")
+    plan = desk.plan(TOO_MUCH, "{parameter: {name: parallel, from: 4, to: 6}}")
 
     ended = desk.apply(plan).expect(4)
 

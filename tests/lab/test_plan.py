@@ -11,11 +11,12 @@ from tests.lab.harness.services import LlamaService
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(240, func_only=True)]
 ServiceMaker = Callable[..., LlamaService]
-#: What systemd, sshd and Ansible themselves keep while somebody logs in; everything else is the operator's. The times
-#: of /run and /tmp themselves are left out with them: sshd's message of the day is renamed into place in the one, and
-#: systemd's own check of the edited unit reads a scratch copy from the other.
+#: What systemd, nspawn, sshd and Ansible themselves keep while somebody logs in; everything else is the operator's.
+#: The times of /run and /tmp themselves are left out with them: sshd's message of the day is renamed into place in the
+#: one, and systemd's own check of the edited unit reads a scratch copy from the other.
 _THEIR_OWN = (
-    "/run/systemd /run/log /run/user /run/sudo /run/utmp /run/motd.dynamic /root/.ansible /var/lib/systemd /run/dbus"
+    "/run/systemd /run/log /run/user /run/sudo /run/utmp /run/motd.dynamic /run/dbus /run/host "
+    "/root/.ansible /var/lib/systemd"
 )
 _FILES = (
     'find /etc /run /root /home /tmp /var/lib /var/tmp /srv /opt /usr/local /usr/lib/python3 -xdev "$@" '
