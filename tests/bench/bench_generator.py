@@ -28,6 +28,10 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.bench.table import Row
 
 STREAMS, REQUESTS, RUNS, STAGGER = 16, 192, 5, 0.025
 TTFT, TPOT, TOKENS = 0.05, 0.015, 24
@@ -176,6 +180,45 @@ def rival_name(python: str) -> str:
     return done.stdout.strip() or "asyncio streams, written anew"
 
 
+def medians(rival_python: str) -> dict[str, list[float]]:
+    """Per side the median over the runs of ttft P50, ttft P99, tpot P50, tpot P99, in ms."""
+    sides: dict[str, list[dict[str, list[float]]]] = {"ours": [], "rival": []}
+    with tempfile.TemporaryDirectory() as name:
+        for _ in range(RUNS):  # alternating, so that a busy moment of the machine meets both
+            sides["ours"].append(ours(Path(name)))
+            sides["rival"].append(rival(Path(name), rival_python))
+    return {
+        side: [
+            statistics.median(percentile(one[metric], percent) for one in runs)
+            for metric in ("ttft", "tpot")
+            for percent in (50, 99)
+        ]
+        for side, runs in sides.items()
+    }
+
+
+def conditions(rival_python: str) -> str:
+    """What a reader needs to know about the figures."""
+    pinned = "one core each" if cores()[0] is not None else "sharing one core"
+    pinned += ", ahead of other work" if AHEAD else ""
+    return f"{STREAMS} streams, {REQUESTS} requests, median of {RUNS} runs, {pinned}; rival: {rival_name(rival_python)}"
+
+
+def run() -> list[Row]:
+    """Four floors."""
+    from tests.bench.table import Row
+
+    figures = medians(sys.executable)
+    note = conditions(sys.executable)
+    return [
+        Row("generator", f"error of {metric} {name.upper()}", f"under {FLOORS[name]:g} ms", mine, FLOORS[name],
+            theirs, "ms", note)
+        for (metric, name), mine, theirs in zip(
+            [(metric, name) for metric in ("ttft", "tpot") for name in ("p50", "p99")],
+            figures["ours"], figures["rival"], strict=True)
+    ]  # fmt: skip
+
+
 def main() -> int:
     """Print the table; 1 when a floor is missed."""
     parser = argparse.ArgumentParser()
@@ -185,25 +228,12 @@ def main() -> int:
     if options.as_rival:
         asyncio.run(as_rival())
         return 0
-    sides: dict[str, list[dict[str, list[float]]]] = {"ours": [], "rival": []}
-    with tempfile.TemporaryDirectory() as name:
-        for _ in range(RUNS):  # alternating, so that a busy moment of the machine meets both
-            sides["ours"].append(ours(Path(name)))
-            sides["rival"].append(rival(Path(name), options.rival_python))
-    pinned = "one core each" if cores()[0] is not None else "sharing one core"
-    pinned += ", ahead of other work" if AHEAD else ""
-    say(f"{STREAMS} staggered streams, {REQUESTS} requests a run, median of {RUNS} runs, {pinned}; error in ms")
-    say(f"load average {os.getloadavg()[0]:.1f}; rival: {rival_name(options.rival_python)}")
+    figures = medians(options.rival_python)
+    say(f"{conditions(options.rival_python)}; load average {os.getloadavg()[0]:.1f}; error in ms")
     say(f"{'':8}{'ttft P50':>10}{'ttft P99':>10}{'tpot P50':>10}{'tpot P99':>10}")
-    missed = False
-    for side, runs in sides.items():
-        cells = []
-        for metric in ("ttft", "tpot"):
-            for label, percent in (("p50", 50), ("p99", 99)):
-                value = statistics.median(percentile(run[metric], percent) for run in runs)
-                missed |= side == "ours" and value >= FLOORS[label]
-                cells.append(f"{value:10.3f}")
-        say(f"{side:8}{''.join(cells)}")
+    for side, values in figures.items():
+        say(f"{side:8}{''.join(f'{value:10.3f}' for value in values)}")
+    missed = any(value >= limit for value, limit in zip(figures["ours"], [*FLOORS.values()] * 2, strict=True))
     say("floors for ours: P50 under 1.5, P99 under 5.0:", "MISSED" if missed else "held")
     return 1 if missed else 0
 

@@ -36,7 +36,7 @@ class BenchDesk:
     desk: Desk
     _runs: int = field(default=0)
 
-    def timed(self, command: Sequence[str | Path], expected: Sequence[int] = (0,)) -> tuple[float, str]:
+    def timed(self, command: Sequence[object], expected: Sequence[int] = (0,)) -> tuple[float, str]:
         """Wall seconds of a command in the project, and its stdout; raises RuntimeError on another exit code."""
         self._runs += 1
         home = self.folder / f"home-{self._runs}"
@@ -104,7 +104,7 @@ class Applied:
     @property
     def kept(self) -> bool:
         """Whether the change stayed."""
-        return self.events[-1].body["outcome"] == "kept"
+        return bool(self.events[-1].body["outcome"] == "kept")
 
     @property
     def measuring(self) -> float:
