@@ -83,14 +83,14 @@ def test_another_model_than_the_declared_one_is_not_changed(bench: Bench) -> Non
 
 def test_a_file_that_cannot_be_put_back_beside_the_original_is_refused_before_the_first_write(bench: Bench) -> None:
     small = "/mnt/full"
-    fill = 'mkdir -p "$1"; mount -t tmpfs -o size=2M tmpfs "$1"; cp -L "$2" "$1/chat.env"'
+    fill = 'mkdir -p "$1"; mount -t tmpfs -o size=2M tmpfs "$1"; mkdir "$1/conf"; cp -L "$2" "$1/conf/chat.env"'
     fill += '; head -c 2M /dev/zero > "$1/ballast" 2>/dev/null || true'
     with (
         bench.done(fill, 'umount "$1"', small, bench.service.env_file),
-        bench.drop_in(f"[Service]\nEnvironmentFile={small}/chat.env\n"),
+        bench.drop_in(f"[Service]\nEnvironmentFile={small}/conf/chat.env\n"),
     ):
         bench.restart()
-        config = f"[{{file: {small}/chat.env, format: env}}]"
+        config = f"[{{file: {small}/conf/chat.env, format: env}}]"
         ended = bench.describe(config=config).desk.apply(bench.desk.plan(HTTP_THREADS)).expect(3)
 
     step = ended.document["steps"][0]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from changectl.adapters.door import SLICE, nobody_asks
+from changectl.adapters.door import SLICE, nobody_asks, sudo_password
 from changectl.adapters.environment import for_ansible
 from changectl.core.ports import ChecksResult, HostAddress
 
@@ -32,21 +32,31 @@ class TestinfraChecks:
     project: Path
     check: Callable[[], None] = nobody_asks  # raises when somebody asks the run to end
     vault_ids: Sequence[str] = ()
+    become_password: str | None = field(default=None, repr=False)  # as given with -K
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def run(self, files: Sequence[str], host: HostAddress) -> ChecksResult:
         """Run the files; what cannot be collected, or no test at all, is a failure."""
+        password = sudo_password(host, self.become_password)
+        # testinfra's own ssh cannot answer sudo; Ansible can, at the price of a second per question.
+        way = "" if password is None else "?force_ansible=True"
         with tempfile.TemporaryDirectory(prefix="changectl-checks-") as folder:
             command = [
                 sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no", "-c", os.devnull,
-                "--rootdir", folder, f"--hosts=ansible://{host.name}", f"--ansible-inventory={self.source.resolve()}",
-                *files,
+                "--rootdir", folder, f"--hosts=ansible://{host.name}{way}",
+                f"--ansible-inventory={self.source.resolve()}", *files,
             ]  # fmt: skip
-            environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
-            environment["PYTHONDONTWRITEBYTECODE"] = "1"
-            if self.vault_ids:  # testinfra asks Ansible for the inventory, and passes no options on
-                environment["ANSIBLE_VAULT_IDENTITY_LIST"] = ",".join(self.vault_ids)
-            return self._watched(command, environment)
+            return self._watched(command, self._environment(folder, password))
+
+    def _environment(self, folder: str, password: str | None) -> dict[str, str]:
+        """Testinfra passes no options on to Ansible, but its environment."""
+        environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
+        environment.update(PYTHONDONTWRITEBYTECODE="1", TMPDIR=folder)
+        if self.vault_ids:
+            environment["ANSIBLE_VAULT_IDENTITY_LIST"] = ",".join(self.vault_ids)
+        if password is not None:
+            environment["ANSIBLE_BECOME_PASS"] = password
+        return environment
 
     def _watched(self, command: Sequence[str], environment: Mapping[str, str]) -> ChecksResult:
         """In a session of its own, so that a terminal's Ctrl-C reaches only us; ended with all that it started."""

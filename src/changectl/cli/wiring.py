@@ -70,7 +70,7 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
             journal=store.journal,
             records=store.records,
             memory=RunMemory(store.journal, store.records),
-            checks=TestinfraChecks(source, playbooks, Path(project.root), interrupts.check, vaults),
+            checks=TestinfraChecks(source, playbooks, Path(project.root), interrupts.check, vaults, password),
             reporter=reporter,
             clock=SystemClock(),
             interrupts=interrupts,
