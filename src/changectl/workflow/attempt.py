@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError, Refused
 from changectl.core.lifecycle import NOTHING_WRITTEN
 from changectl.core.observed import Capture
-from changectl.workflow.contact import Contact, sha256
+from changectl.workflow.contact import Contact
 from changectl.workflow.hold import Hold, short
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.tools import Tools

@@ -9,12 +9,13 @@ from typing import Any
 
 from changectl.core import levels
 from changectl.core.conditions import ENVIRONMENT, FILES, SETTINGS, Fingerprint
+from changectl.core.digest import sha256
 from changectl.core.errors import Refused
 from changectl.core.observed import Observed
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.units import LevelLoad
-from changectl.workflow.contact import Contact, sha256
+from changectl.workflow.contact import Contact
 from changectl.workflow.secrets import Secrets
 from changectl.workflow.target import Target
 

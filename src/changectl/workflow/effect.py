@@ -11,9 +11,10 @@ from changectl.core.observed import Observed
 from changectl.core.precheck import NOT_EXPOSED, Seen, ThreeValues
 from changectl.core.settings import Setting
 from changectl.workflow.conditions import VOLATILE
-from changectl.workflow.contact import Contact, three_values
+from changectl.workflow.contact import Contact
 from changectl.workflow.locate import Locator
 from changectl.workflow.secrets import Secrets
+from changectl.workflow.values import three_values
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
 from changectl.core.redaction import Redactor
 from changectl.workflow.apply import Order, load_of
-from changectl.workflow.contact import assert_from, check, make_contact, open_target
+from changectl.workflow.contact import assert_from, make_contact, open_target
+from changectl.workflow.prechecks import check
 from changectl.workflow.tools import Tools
 
 

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
+from changectl.core.digest import sha256
 from changectl.core.errors import ChangectlError, Refused
 from changectl.core.judgement import Judgement, Verdict
 from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.precheck import refuses
 from changectl.workflow.attempt import Attempt
-from changectl.workflow.contact import Contact, assert_from, check, make_contact, open_target, sha256
+from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
 from changectl.workflow.interrupts import Interrupted
+from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, REVERTED, Restored, bring_back, collect_evidence, left_alone
 from changectl.workflow.tools import Tools

@@ -1,0 +1,107 @@
+"""Puts together all that is known about an instance and runs every pre-check on it; nothing is changed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from changectl import probes
+from changectl.core.digest import sha256
+from changectl.core.errors import HostCallError
+from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
+from changectl.core.precheck import CheckResult, Situation
+from changectl.workflow.contact import Contact
+from changectl.workflow.target import Target
+from changectl.workflow.tools import Tools
+from changectl.workflow.values import NOT_IN_FILES
+
+HELP_TIMEOUT = 120.0  # seconds; some engines import for half a minute before they print their help
+
+T = TypeVar("T")
+
+
+def check(contact: Contact, tools: Tools, *, starts: int, capture: Capture | None, preview: bool) -> list[CheckResult]:
+    """Run every pre-check; what cannot be read counts as not known, and the check says so."""
+    situation = _situation(contact, tools, starts)
+    return probes.run_all(replace(situation, capture=capture, preview=preview))
+
+
+def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
+    target, wanted, process = contact.target, contact.wanted, contact.observed.process
+    before = dict(target.engine.effective(contact.pages, contact.status.whole_log))
+    if process is not None:
+        before |= target.engine.running(process.argv or [], process.environ or {})
+    known = process is not None  # what pages and log tell without it is about some other process, or an earlier one
+    after = {name: value for name, value in before.items() if name != wanted.label}
+    if wanted.setting is not None and wanted.to is not None:
+        after[wanted.label] = wanted.to
+    kept = tools.memory.model_manifest(target.service.service, target.name)
+    earlier = contact.status
+    host = HostFacts.read(contact.host_answer)
+    return Situation(
+        service=target.service.service,
+        endpoint=target.endpoint,
+        expected_model=target.service.model.name,
+        engine=target.engine,
+        manager=target.manager,
+        name=wanted.name,
+        setting=wanted.setting or wanted.twin,
+        to=wanted.to,
+        edited_files=(contact.edit.path,),
+        values=[row for row in contact.values if row.file is not NOT_IN_FILES],
+        settings_before=before if known else None,
+        settings_after=after if known else None,
+        starts_needed=starts,
+        bytes_needed=sum(facts.size or 0 for facts in contact.observed.files.values()) * 4 + (1 << 22),
+        hello=contact.hello,
+        host=host,
+        observed=contact.observed,
+        status=target.status(earlier.cursor),
+        status_earlier=earlier,
+        pages=contact.pages,
+        log=contact.status.whole_log,
+        nvml=_or_none(lambda: _nvml(target, host.gpu, tools)),
+        help=_or_none(lambda: _help(contact)),
+        unit_verify=_or_none(lambda: _unit_verify(contact)),
+        drain=target.service.drain,
+        state_path=target.state_path,
+        model=contact.model,
+        model_kept=None if kept is None else Model.read(kept),
+        model_excluded=target.model_excluded,
+    )
+
+
+def _or_none(read: Callable[[], T | None]) -> T | None:
+    """What the host cannot tell stays not known; the check that needs it refuses."""
+    try:
+        return read()
+    except HostCallError:
+        return None
+
+
+def _nvml(target: Target, gpu: GpuDriver | None, tools: Tools) -> Nvml | None:
+    if gpu is not None and gpu.present is False:
+        return Nvml(none="no NVIDIA driver on this host")
+    source = tools.nvml_source()
+    return None if source is None else Nvml.read(target.ask("nvml", {"source": source}))
+
+
+def _help(contact: Contact) -> Help | None:
+    process = contact.observed.process
+    argv = contact.target.engine.help_argv(process.argv or []) if process else []
+    if not argv or process is None:
+        return None
+    # With the service's own variables: an engine may not even load its libraries without them.
+    args = {"argv": argv, "user": process.user, "environ": dict(process.environ or {}), "timeout": HELP_TIMEOUT}
+    return Help.read(contact.target.ask("help", args, timeout=HELP_TIMEOUT + 10))
+
+
+def _unit_verify(contact: Contact) -> UnitVerify | None:
+    unit = contact.observed.manager.unit
+    if unit is None:
+        return None
+    edit = contact.edit
+    new = {"path": edit.path, "content": base64.b64encode(edit.after).decode(), "sha256": sha256(edit.after)}
+    return UnitVerify.read(contact.target.ask("unit_verify", {"unit": unit, "files": [new]}))

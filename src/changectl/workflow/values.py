@@ -1,0 +1,61 @@
+"""One setting in its three places: the file, the running process, the engine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from changectl.core.engine import Pages
+from changectl.core.observed import Observed
+from changectl.core.precheck import NOT_EXPOSED, Seen, ThreeValues
+from changectl.core.settings import Value
+from changectl.core.wanted import Wanted
+from changectl.workflow.locate import InFile, Locator, file_values
+from changectl.workflow.target import Target
+
+NOT_IN_FILES = Seen(known=False, why="not in the declared files")
+
+
+def three_values(
+    target: Target, wanted: Wanted, locator: Locator, observed: Observed, pages: Pages, log: list[str]
+) -> tuple[ThreeValues, ...]:
+    """Every setting that is set anywhere, and the wanted one: in the file, in the process, in the engine."""
+    process = observed.process
+    argv, environ = (process.argv, process.environ) if process else (None, None)
+    running = target.engine.running(argv or [], environ or {})
+    reported = target.engine.effective(pages, log)
+    in_files = file_values(locator, {*running, *([wanted.label] if wanted.setting else [])})
+    rows = [
+        ThreeValues(
+            setting.name,
+            _declared(in_files[setting.name].seen, setting.name == wanted.label),
+            _in_process(running.get(setting.name), in_files[setting.name], argv is not None),
+            Seen(reported[setting.name]) if setting.name in reported else NOT_EXPOSED,
+            setting,
+        )
+        for setting in target.engine.settings
+        if setting.name in in_files
+    ]
+    if wanted.setting is None:
+        rows.append(_variable(wanted, locator, environ))
+    return tuple(rows)
+
+
+def _declared(in_file: Seen, is_wanted: bool) -> Seen:
+    """A setting that stands in no declared file may well be set elsewhere (a start script): then the file is silent."""
+    if is_wanted or not in_file.known or in_file.value is not None:
+        return in_file
+    return NOT_IN_FILES
+
+
+def _in_process(value: Value, in_file: InFile, is_running: bool) -> Seen:
+    if not is_running:
+        return Seen(known=False, why="no running process")
+    if value is None and in_file.read_by_engine:
+        return Seen(known=False, why="the engine reads it from its file")
+    return Seen(value)
+
+
+def _variable(wanted: Wanted, locator: Locator, environ: Mapping[str, str] | None) -> ThreeValues:
+    in_file = Seen(locator.find(wanted).reading.value)
+    in_process = Seen(environ.get(wanted.name)) if environ is not None else Seen(known=False, why="no running process")
+    return ThreeValues(wanted.label, in_file, in_process, NOT_EXPOSED)
