@@ -42,6 +42,7 @@ def for_ansible(environ: Mapping[str, str], playbooks: Path, python: Path) -> di
         ANSIBLE_HOST_KEY_CHECKING="True",  # ansible-runner switches it off where it is not set
         ANSIBLE_PIPELINING="True",
         ANSIBLE_RETRY_FILES_ENABLED="False",
+        ANSIBLE_NO_TARGET_SYSLOG="True",  # a module's arguments may hold what a template made of a vault variable
         ANSIBLE_NOCOLOR="True",
         ANSIBLE_LOCALHOST_WARNING="False",
         ANSIBLE_INVENTORY_UNPARSED_FAILED="True",

@@ -23,6 +23,20 @@ from changectl.core.ports import HostAddress, Json, PlayResult
 BECOME_PROMPT = r"BECOME password.*:\s*?$"
 
 
+def unsafe(value: Any) -> Any:
+    """Arguments in Ansible's own mark for text that must never be taken as a template.
+
+    Extra variables are trusted otherwise, and a path that a managed host told could then run commands here.
+    """
+    if isinstance(value, str):
+        return {"__ansible_unsafe": value}
+    if isinstance(value, Mapping):
+        return {key: unsafe(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [unsafe(part) for part in value]
+    return value
+
+
 def never() -> bool:
     """The default cancel callback: nobody asks to stop."""
     return False
@@ -87,7 +101,7 @@ class RunnerPlaybooks:
         from ansible_runner.runner import Runner
 
         variables = folder / "variables.json"
-        variables.write_text(json.dumps({**arguments, "changectl_host_name": host.name}))
+        variables.write_text(json.dumps(unsafe({**arguments, "changectl_host_name": host.name})))
         config = RunnerConfig(
             private_data_dir=str(folder),
             playbook=str(self.playbooks / f"{play}.yml"),

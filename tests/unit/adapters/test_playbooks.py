@@ -101,6 +101,23 @@ def test_a_refusal_of_the_host_keeps_its_reason_and_words(desk: Desk) -> None:
     assert desk.config.read_bytes() == b"mine"
 
 
+def test_what_a_host_told_is_never_taken_as_a_template(desk: Desk) -> None:
+    witness = desk.folder / "run-by-template"
+    trap = desk.folder / ("x{{ lookup('pipe', 'touch " + str(witness) + "') }}.conf")
+    writes = [{**desk.writes(b"2")[0], "path": str(trap)}]
+    with pytest.raises(HostCallError):
+        desk.plays.run("apply", HERE, {**desk.common, "changectl_writes": writes}, timeout=60)
+    assert not witness.exists()
+
+
+def test_a_path_with_braces_is_a_path(desk: Desk) -> None:
+    desk.config = desk.config.parent / "a{{ 1 + 1 }}.conf"
+    desk.config.write_bytes(b"1")
+    desk.call("capture", files=[str(desk.config)])
+    desk.plays.run("apply", HERE, {**desk.common, "changectl_writes": desk.writes(b"2")}, timeout=60)
+    assert desk.config.read_bytes() == b"2"
+
+
 def test_a_play_that_misses_its_input_is_a_failure_with_its_sentence(desk: Desk) -> None:
     with pytest.raises(HostCallError, match=r"apply\.yml needs") as caught:
         desk.plays.run("apply", HERE, {"changectl_run": "", "changectl_generation": 1}, timeout=60)
