@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_put_back_beside_the_original_is_refused_before_th
 
     step = ended.document["steps"][0]
     assert "restorable: the scratch restore differs" in step["text"]
-    assert "No space left" in step["text"]
+    assert "no space is left on the file system" in step["text"]
     bench.restart()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 20
@@ -18,8 +21,15 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.unknown("nothing was captured yet")
     figure = f"{len(situation.capture.files)} files saved and read back"
     if not situation.capture.restorable:
-        problems = "; ".join(str(problem) for problem in situation.capture.problems) or "no reason given"
+        problems = "; ".join(map(_told, situation.capture.problems)) or "no reason given"
         return CHECK.failed(f"the scratch restore differs: {problems}", "without a way back nothing is changed", figure)
     if not situation.capture.files:
         return CHECK.unknown("no file was captured")
     return CHECK.passed("saved, restored beside the original, and equal", figure=figure)
+
+
+def _told(problem: Any) -> str:
+    """A problem as the host names it: {path, problem}, or a sentence."""
+    if isinstance(problem, Mapping) and "problem" in problem:
+        return f"{problem.get('path', 'a file')}: {problem['problem']}"
+    return str(problem)

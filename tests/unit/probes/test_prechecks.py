@@ -319,3 +319,11 @@ def test_memory_facts_that_are_no_numbers_do_not_pass() -> None:
     told = HostFacts.read({"disks": {"/var/lib/changectl": "plenty"}})
 
     assert probes.load("disk_space").run(situation(host=told)).state == "unknown"
+
+
+def test_what_stands_in_the_way_of_a_restore_is_told_in_words() -> None:
+    problems = [{"path": "/etc/chat.env", "problem": "no space is left", "reason": "no_space"}]
+    result = probes.load("restorable").run(situation(capture=Capture(restorable=False, problems=problems)))
+
+    assert "/etc/chat.env: no space is left" in result.detail
+    assert "{" not in result.detail
