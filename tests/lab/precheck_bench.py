@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from tests.lab.desk import Desk, Ended
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.inventory import describe_service
 from tests.lab.harness.services import LlamaService
+
+from changectl.probes.edited_since_start import SLACK
 
 MORE_SLOTS = "{parameter: {name: parallel, from: 4, to: 6}}"
 HTTP_THREADS = "{environment: {name: LLAMA_ARG_THREADS_HTTP, to: '5'}}"
@@ -148,9 +151,10 @@ class Bench:
             self.service.host.run(["rm", path])
 
     def restart(self) -> None:
-        """Start the service on what its files say now, and wait until it answers."""
+        """Start the service on what its files say now, and wait until it answers and what is edited now is newer."""
         self.sh('systemctl reset-failed "$1" || true; systemctl restart "$1"', self.service.unit)
         self.service.wait_ready()
+        time.sleep(SLACK)
 
     def running(self) -> bool:
         """Whether the service is active."""
