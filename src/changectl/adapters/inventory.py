@@ -14,7 +14,7 @@ from typing import Any
 
 from changectl.adapters.ansible_defaults import defaults
 from changectl.adapters.environment import for_ansible
-from changectl.adapters.vault import Vault, forget
+from changectl.adapters.vault import Vault, encrypted_files, forget
 from changectl.core.errors import InputError, Problem
 from changectl.core.ports import HostAddress
 
@@ -38,6 +38,7 @@ class AnsibleInventory:
         Raises:
             InputError: the inventory cannot be read.
         """
+        self._vault.learn_files(self._encrypted)
         allowed = None if self.limit is None else set(self._names(self.limit))
         return [
             HostAddress(name, self._variables(name))
@@ -70,6 +71,11 @@ class AnsibleInventory:
     def _vault(self) -> Vault:
         environment = for_ansible(self.environ, self.playbooks, Path(sys.executable))
         return Vault(self.vault_ids, environment, self.learn)
+
+    @cached_property
+    def _encrypted(self) -> list[Path]:
+        """Ansible prints what stands in a file that is encrypted as a whole as if it were plain."""
+        return encrypted_files(self.source)
 
     @property
     def _hostvars(self) -> dict[str, dict[str, Any]]:

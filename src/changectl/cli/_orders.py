@@ -25,7 +25,15 @@ def instances_of(service: Service, work: Workplace) -> list[Placed]:
     check_names(service, work.inventory.known())
     placed = place(service, work.inventory.hosts)
     defaults = {"state_dir": work.project.state_dir} if work.project.state_dir and not service.state_dir else {}
-    return [replace(one, service=one.service.model_copy(update=defaults)) for one in placed]
+    found = [replace(one, service=one.service.model_copy(update=defaults)) for one in placed]
+    work.tools.secrets.spare([service.service, *(name for one in found for name in _names(one))])
+    return found
+
+
+def _names(one: Placed) -> list[str]:
+    """What the record calls an instance and its files by."""
+    carriers = one.service.carriers
+    return [one.name, one.host.name, *(name for each in carriers for name in (each.file, each.unit) if name)]
 
 
 def order_of(plan_path: Path, work: Workplace) -> Order:

@@ -11,10 +11,7 @@ from changectl.core.plan import Plan
 from changectl.core.redaction import Redactor, Tripwire
 from changectl.core.redaction_patterns import secret_spans
 from changectl.core.redaction_secrets import SHORTEST
-
-INVENTORY_SECRETS = (
-    "ansible_password", "ansible_ssh_pass", "ansible_become_password", "ansible_become_pass",
-)  # fmt: skip
+from changectl.core.redaction_variables import secret_values
 
 
 class Secrets:
@@ -24,20 +21,34 @@ class Secrets:
         self._salt = salt
         self._guard = guard
         self._known: set[str] = set()
+        self._public: set[str] = set()
         self.redactor = Redactor((), salt=salt)
 
     def learn(self, values: Iterable[str]) -> None:
         """Remember values; too short ones are found everywhere by chance and are left out."""
         new = {value for value in values if len(value.strip()) >= SHORTEST} - self._known
-        if not new:
-            return
-        self._known |= new
-        self.redactor = Redactor(self._known, salt=self._salt)
-        self._guard(Tripwire(self._known))
+        if new:
+            self._known |= new
+            self._renew()
+
+    def spare(self, names: Iterable[str]) -> None:
+        """Names by which the record is read again: a service, a host, a file. What is part of one is no secret.
+
+        A vault may hold such a word too ("production"); hidden in the record, the run could not be taken back.
+        """
+        new = set(names) - self._public
+        self._public |= new
+        if any(value in name for value in self._known for name in new):
+            self._renew()
+
+    def _renew(self) -> None:
+        secret = {value for value in self._known if not any(value in name for name in self._public)}
+        self.redactor = Redactor(secret, salt=self._salt)
+        self._guard(Tripwire(secret))
 
     def learn_host(self, variables: Mapping[str, Any], bearer: str | None) -> None:
-        """What the inventory and the service give for a host."""
-        self.learn(str(variables[name]) for name in INVENTORY_SECRETS if variables.get(name))
+        """What the inventory and the service give for a host: the variables that are secret by their names."""
+        self.learn(secret_values(variables))
         if bearer:
             self.learn([bearer])
 

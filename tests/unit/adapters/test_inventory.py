@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.shipped import playbooks_folder
+from changectl.adapters.vault import forget
 from changectl.core.errors import InputError
 
 HOSTS = """\
@@ -31,12 +33,16 @@ SECRET = "correct-horse-battery-staple"
 
 
 def inventory(
-    folder: Path, text: str = HOSTS, limit: str | None = None, vaults: tuple[str, ...] = ()
+    folder: Path,
+    text: str = HOSTS,
+    limit: str | None = None,
+    vaults: tuple[str, ...] = (),
+    learn: Callable[[Iterable[str]], None] = forget,
 ) -> AnsibleInventory:
     source = folder / "hosts.yml"
     source.write_text(text)
     environ = {**os.environ, "ANSIBLE_CONFIG": str(folder / "ansible.cfg"), "HOME": str(folder)}
-    return AnsibleInventory(source, playbooks_folder(), limit, vaults, environ)
+    return AnsibleInventory(source, playbooks_folder(), limit, vaults, environ, learn)
 
 
 def names(found: AnsibleInventory, pattern: str) -> list[str]:
@@ -136,3 +142,50 @@ def test_the_wrong_vault_password_says_what_is_missing(vault: tuple[Path, str], 
     with pytest.raises(InputError) as caught:
         inventory(tmp_path, vault[1], vaults=(f"prod@{wrong}",)).hosts("gpu1")
     assert "shut" not in str(caught.value)
+
+
+# -- files that are encrypted as a whole -------------------------------------------------------------------------------
+HIDDEN = f"""\
+vault_chat_key: {SECRET}
+upstream: {{user: chatter, pass phrase: "open hidden door"}}
+plain_looking: 'blue-elephant-42'
+numbers: [8000, true]
+model_path: /srv/models/chat
+ansible_user: operator
+unsafe_one: !unsafe 'tall-giraffe-17'
+"""
+
+
+def encrypt(path: Path, password: Path) -> None:
+    tool = Path(sys.executable).parent / "ansible-vault"
+    command = [str(tool), "encrypt", "--vault-id", f"prod@{password}", "--encrypt-vault-id", "prod", str(path)]
+    subprocess.run(command, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("where", ["group_vars/gpu.yml", "group_vars/gpu/vault.yml", "host_vars/gpu1"])
+def test_what_a_file_that_is_encrypted_as_a_whole_holds_is_learned(
+    where: str, vault: tuple[Path, str], tmp_path: Path
+) -> None:
+    (tmp_path / where).parent.mkdir(parents=True)
+    (tmp_path / where).write_text(HIDDEN)
+    encrypt(tmp_path / where, vault[0])
+    learned: list[str] = []
+    found = inventory(tmp_path, vaults=(f"prod@{vault[0]}",), learn=learned.extend)
+
+    assert found.known()  # reading the names first changes nothing
+    (host,) = found.hosts("gpu1")
+
+    assert host.variables["vault_chat_key"] == SECRET
+    assert {SECRET, "open hidden door", "blue-elephant-42", "tall-giraffe-17", "chatter"} == set(learned)
+
+
+def test_an_inventory_file_that_is_encrypted_is_learned(vault: tuple[Path, str], tmp_path: Path) -> None:
+    learned: list[str] = []
+    text = f"[gpu]\ngpu1 ansible_host=192.0.2.1 door='{SECRET} again' key={SECRET}\n"
+    found = inventory(tmp_path, text, vaults=(f"prod@{vault[0]}",), learn=learned.extend)
+    encrypt(found.source, vault[0])  # it is read when the first host is asked for
+
+    (host,) = found.hosts("gpu")
+
+    assert host.variables["door"] == f"{SECRET} again"
+    assert set(learned) == {SECRET, f"{SECRET} again"}

@@ -75,6 +75,52 @@ def test_what_the_inventory_and_the_service_give_is_learned() -> None:
     assert not {SECRET, "sk-bearer-1234"} & set(secrets.clean([SECRET, "sk-bearer-1234"]))
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"vault_chat": SECRET},
+        {"vault_chat": {"deep": ["x", SECRET]}},
+        {"chat": {"api_key": SECRET}},
+        {"chat_token": SECRET},
+        {"ansible_ssh_pass": SECRET},
+        {"ansible_become_pass": SECRET},
+        {"vault_certificate": f"-----BEGIN-----\n{SECRET}\n-----END-----\n"},
+    ],
+)
+def test_variables_of_a_host_that_are_secret_by_name_are_learned(variables: dict[str, Any]) -> None:
+    secrets, wires = learned()
+    secrets.learn_host(variables, None)
+    assert SECRET not in secrets.clean(f"the log says {SECRET}!")
+    assert wires[-1].finds(SECRET.encode())
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"ansible_host": "gpu1.example.org"},
+        {"ansible_ssh_private_key_file": "/home/ops/.ssh/id_ed25519"},
+        {"ansible_become_password": "{{ vault_become }}"},
+        {"ansible_become": True, "auth_enabled": None},
+        {"max_tokens": "1234567"},
+    ],
+)
+def test_variables_that_are_no_secrets_stay_readable(variables: dict[str, Any]) -> None:
+    secrets, _ = learned()
+    secrets.learn_host(variables, None)
+    text = " ".join(map(str, variables.values()))
+    assert secrets.clean(text) == text
+
+
+def test_a_name_by_which_the_record_is_read_again_stays_even_if_a_vault_holds_the_word() -> None:
+    secrets, wires = learned("production", SECRET)
+    secrets.spare(["chat-production", "/etc/chat.env"])
+    assert secrets.clean("chat-production") == "chat-production"
+    assert not wires[-1].finds(b"chat-production")
+    secrets.learn(["/etc/chat.env"])
+    assert secrets.clean(["/etc/chat.env", SECRET])[0] == "/etc/chat.env"
+    assert SECRET not in secrets.clean(SECRET)
+
+
 def test_equal_secrets_have_equal_digests_that_do_not_show_them() -> None:
     secrets, _ = learned(SECRET)
     assert secrets.digest(SECRET) == secrets.digest(SECRET) != secrets.digest(SECRET + "x")
