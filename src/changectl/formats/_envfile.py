@@ -9,6 +9,7 @@ from changectl.formats._text import BOM, is_unicode, line_of, refuse
 
 _BLANK = " \t"
 _NEEDS_ESCAPE = '"\\`$'
+_BARE = re.compile(r"[A-Za-z0-9_./:,+@%=-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +132,30 @@ def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
 
 
 def written(value: str, quote: str) -> str:
-    """A value as it is written, in the given quotes if it fits them."""
-    if quote == "'" and "'" not in value:
+    """A value as it is written, in the given quotes if it fits them.
+
+    A start script may read such a file with its shell (`. /etc/default/chat`), so only what means the same to a shell
+    and to every systemd is written: bare words without any sign of the shell's; single quotes around what holds neither
+    `'` nor a backslash (systemd before 240 takes that as an escape even there); double quotes with a backslash before
+    each of `" \\ $` and the backquote.
+    """
+    single_fits = "'" not in value and "\\" not in value
+    if quote == "'" and single_fits:
         return f"'{value}'"
-    if quote in ("", "mixed") and _bare(value):
+    if quote in ("", "mixed") and _BARE.fullmatch(value):
         return value
     escaped = "".join("\\" + char if char in _NEEDS_ESCAPE else char for char in value)
-    if quote != '"' and escaped != value and "'" not in value:
+    if quote != '"' and escaped != value and single_fits:
         return f"'{value}'"
     return f'"{escaped}"'
 
 
-def _bare(value: str) -> bool:
-    return value == value.strip() and not re.search(r"[\\'\"#;`$]|\s", value)
+def check_nested(value: str, quote: str) -> None:
+    """Refuse an option's value that a shell would take for more than text inside the variable's quotes."""
+    if quote in ("", "mixed"):
+        unsafe = "" if _BARE.fullmatch(value) else "characters that need quotes around the whole variable"
+    else:
+        found = [char for char in (_NEEDS_ESCAPE if quote == '"' else "'\\") if char in value]
+        unsafe = f"{' '.join(found)} inside the quotes of a variable" if found else ""
+    if unsafe:
+        refuse(f"{value!r} cannot be written there: it has {unsafe}, which a shell that reads the file would act on")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from changectl.core.settings import Carrier, Key, Occurrence, Reading, Value
 from changectl.formats._commandline import CommandLine, nested_line
-from changectl.formats._envfile import FileVariable, file_variables, written
+from changectl.formats._envfile import FileVariable, check_nested, file_variables, written
 from changectl.formats._optionedit import edit_option
 from changectl.formats._options import list_options, read_options
 from changectl.formats._pieces import SPLIT, UNIT_NO_VARIABLES, Word
@@ -33,7 +33,10 @@ def read(data: bytes, carrier: Carrier, key: Key) -> Reading:
 def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
     """The file with the variable replaced, inserted (as a new line) or removed."""
     if carrier.then:
-        return encode(edit_option(_nested(data, carrier), key, to))
+        line = _nested(data, carrier)
+        if to is not None and not carrier.unit:
+            check_nested(to, _file_hits(decode(data), Key(names=(carrier.at or "",)))[-1].quote)
+        return encode(edit_option(line, key, to))
     return encode(_edit_unit(data, key, to) if carrier.unit else _edit_file(decode(data), key, to))
 
 

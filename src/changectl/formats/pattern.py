@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from changectl.core.settings import Carrier, Key, Occurrence, Reading, Value
-from changectl.formats._text import Settings, decode, encode, line_of, refuse, splice
+from changectl.formats._text import Settings, decode, encode, line_of, line_start, refuse, splice
 
 _LONGEST_FILE = 1_000_000  # characters
 _LONGEST_PATTERN = 1_000
+_ALLOWED = "_./:,+@%=-"
 # A repetition of something that is itself repeated, such as (a+)+, can take longer than any change may wait.
 _NESTED_REPEAT = re.compile(r"\((?:[^()\\]|\\.)*[+*}](?:[^()\\]|\\.)*\)\s*(?:[+*]|\{\d*,)")
 
@@ -26,6 +27,7 @@ def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
         refuse(f"a pattern can only replace: {key.names[0]} cannot be made absent with it")
     text = decode(data)
     found = _match(text, carrier)
+    _check_text(to, text, found)
     return encode(splice(text, found.start("value"), found.end("value"), to))
 
 
@@ -35,6 +37,26 @@ def settings(data: bytes, carrier: Carrier, key: Key | None = None, *, whole: bo
     found = _match(text, carrier)
     around = {"(before)": (text[: found.start("value")],), "(after)": (text[found.end("value") :],)} if whole else {}
     return {key.names[0] if key else "value": (found["value"],), **around}
+
+
+def _check_text(value: str, text: str, found: re.Match[str]) -> None:
+    """Refuse what could be more than text: nobody knows here whether the file is a script that a shell runs."""
+    allowed = _ALLOWED + (" " if _is_quoted(text, found) else "")
+    strange = sorted({char for char in value if not (char.isalnum() or char in allowed)})
+    if strange:
+        refuse(
+            f"{value!r} holds {' '.join(map(repr, strange))}; a pattern writes letters, digits and {_ALLOWED} only (and "
+            "blanks between the quotes of a line), since the file may be a script in which anything else is a command"
+        )
+
+
+def _is_quoted(text: str, found: re.Match[str]) -> bool:
+    """Whether the group is the whole text between two quotes, the first of which opens on this line."""
+    start, end = found.span("value")
+    line = text[line_start(text, start) : start]
+    quote = line[-1:]
+    opens = quote in ('"', "'") and line.count(quote) % 2 == 1
+    return opens and text[end : end + 1] == quote and not set(line) & ({'"', "'", "\\"} - {quote})
 
 
 def _match(text: str, carrier: Carrier) -> re.Match[str]:

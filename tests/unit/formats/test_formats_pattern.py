@@ -69,7 +69,15 @@ CASES = [
     Case("a file that is too long", "a" * 1_000_001, KEY, "1", pattern("(?P<value>b)"), refusal="characters"),
     Case("a value that no longer matches", SCRIPT, KEY, "many", SEQS, refusal="would not be understood"),
     Case("a value that is only half matched", SCRIPT, KEY, "12x", SEQS, refusal="would be read as '12'"),
-    Case("a value that matches a second time", "a 1\n", KEY, "1 a 1", pattern(r"a (?P<value>[\w ]+?)(?= a|$)"), refusal="cannot be written"),
+    Case("a value that matches a second time", "a 1\n", KEY, "1,a,1", pattern(r"(?<![\w:])a? ?(?P<value>\d|1,a,1)(?=,|$)"), refusal="cannot be written"),
+    Case("a command substitution", SCRIPT, KEY, "$(reboot)", pattern(r"--max-num-seqs (?P<value>.+?) "), refusal="may be a script"),
+    Case("a second command", "N=8\n", KEY, "8;reboot", pattern(r"^N=(?P<value>.*)$"), refusal="';'"),
+    Case("a command behind an assignment", "N=8\n", KEY, "8 reboot", pattern(r"^N=(?P<value>.*)$"), refusal="' '"),
+    Case("a blank between quotes", 'name = "chat"\n', KEY, "chat two", pattern(r'^name = "(?P<value>[^"]*)"'), "chat", "chat two", before="chat"),
+    Case("a variable between quotes", 'N="8"\n', KEY, "$HOME", pattern(r'^N="(?P<value>[^"]*)"'), refusal=r"'\$'"),
+    Case("a quote between quotes", 'N="8"\n', KEY, 'a"b', pattern(r'^N="(?P<value>.*)"$'), refusal="may be a script"),
+    Case("quotes that close before the value", 'N="a"8"b"\n', KEY, "8 x", pattern(r'^N="a"(?P<value>[^"]*)"b"'), refusal="' '"),
+    Case("quotes of another kind around", "N='\"8\"'\n", KEY, "8 x", pattern(r'"(?P<value>[^"]*)"'), refusal="' '"),
     Case("a line break in the value", SCRIPT, KEY, "1\n2", SEQS, refusal="line break"),
 ]  # fmt: skip
 
