@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ from changectl.core.history import RunStory, RunSummary
 from changectl.core.ports import Event
 
 if TYPE_CHECKING:
+    from changectl.store.locks import Held
     from changectl.store.store import Store
 
 
@@ -45,6 +47,22 @@ class Record:
         """The runs that hold a lock, each with whether its process may be alive."""
         held = self._store.locks.held() if self._store else []
         return {lock.run: alive for lock, alive in held}
+
+    def services(self) -> Sequence[history.ServiceStatus]:
+        """Every service that was ever changed."""
+        return history.services(self.runs())
+
+    def break_lock(self, service: str, reason: str) -> Held | None:
+        """Break a lock, recorded first; returns it, or None when nobody holds it. Raises Refused: its holder lives."""
+        from changectl.cli.wiring import actor
+
+        held = self._store.locks.to_break(service) if self._store else None
+        if self._store and held:
+            body = {"service": service, "run": held.run, "owner": held.owner, "since": held.since,
+                    "holder": dataclasses.asdict(held.holder), "reason": reason, "actor": actor()}  # fmt: skip
+            self._store.journal.append(held.run, history.LOCK_BROKEN, body)
+            self._store.locks.release(service, held.run)
+        return held
 
     def _events(self, **which: Any) -> Sequence[Event]:
         return self._store.journal.select(**which) if self._store else []

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 RUN_OPENED: Final = "run.opened"
 RUN_CLOSED: Final = "run.closed"
 LOCK_TAKEN_OVER: Final = "lock.taken_over"
+LOCK_BROKEN: Final = "lock.broken"
 STEP_STARTED: Final = "step.started"
 STEP_CLOSED: Final = "step.closed"
 CONTACT: Final = "contact"

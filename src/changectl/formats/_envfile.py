@@ -132,12 +132,12 @@ def _quoted(text: str, position: int, quote: str) -> tuple[str, int]:
 
 
 def written(value: str, quote: str) -> str:
-    """A value as it is written, in the given quotes if it fits them.
+    r"""A value as it is written, in the given quotes if it fits them.
 
     A start script may read such a file with its shell (`. /etc/default/chat`), so only what means the same to a shell
     and to every systemd is written: bare words without any sign of the shell's; single quotes around what holds neither
     `'` nor a backslash (systemd before 240 takes that as an escape even there); double quotes with a backslash before
-    each of `" \\ $` and the backquote.
+    each of `" \ $` and the backquote.
     """
     single_fits = "'" not in value and "\\" not in value
     if quote == "'" and single_fits:

@@ -45,8 +45,8 @@ def _check_text(value: str, text: str, found: re.Match[str]) -> None:
     strange = sorted({char for char in value if not (char.isalnum() or char in allowed)})
     if strange:
         refuse(
-            f"{value!r} holds {' '.join(map(repr, strange))}; a pattern writes letters, digits and {_ALLOWED} only (and "
-            "blanks between the quotes of a line), since the file may be a script in which anything else is a command"
+            f"{value!r} holds {' '.join(map(repr, strange))}; a pattern writes letters, digits and {_ALLOWED} only "
+            "(and blanks between the quotes of a line), since the file may be a script, in which others are commands"
         )
 
 

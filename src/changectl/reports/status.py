@@ -40,7 +40,7 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
         blocks.append(Facts([("last change", _told(status.last)), ("in force", _standing(status))]))
         for run in status.open_runs:
             if holders.get(run, False):
-                blocks.append(Line(f"run {run} is going on", "warning"))
+                blocks.append(Line(f"run {run} is going on, as far as can be seen from here", "warning"))
             else:
                 blocks.append(Line(f"run {run} was begun and its end is not recorded; its process is gone", "bad"))
         flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]

@@ -47,6 +47,30 @@ def is_dead(holder: Holder, here: Holder) -> bool:
     return _start_ticks(holder.pid) != holder.start_ticks
 
 
+def is_alive(holder: Holder, here: Holder) -> bool:
+    """Whether the holder certainly runs, seen from the process `here`: it, or its container's process, is in /proc.
+
+    False says nothing: a process on another machine, or one that this one may not see, is simply not known.
+    """
+    if holder.boot != here.boot or not holder.boot:
+        return False
+    if holder.pid_space == here.pid_space:
+        return _start_ticks(holder.pid) == holder.start_ticks
+    return any(_is_contained(process, holder) for process in Path("/proc").glob("[1-9]*"))
+
+
+def _is_contained(process: Path, holder: Holder) -> bool:
+    """Whether this process is the holder, which knows itself by another number inside its container."""
+    try:
+        if str((process / "ns/pid").readlink()) != holder.pid_space:
+            return False
+        status = (process / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    numbers = next((line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")), [])
+    return numbers[-1:] == [str(holder.pid)] and _start_ticks(int(process.name)) is not None
+
+
 def _start_ticks(pid: int) -> int | None:
     """When the process started, in clock ticks since boot; None when it is gone or only its exit status is left."""
     try:

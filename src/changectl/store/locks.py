@@ -11,10 +11,10 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlmodel import col, delete, insert, select
 
-from changectl.core.errors import ChangectlError, Locked
+from changectl.core.errors import ChangectlError, Locked, Refused
 from changectl.store import tables
 from changectl.store.database import Database
-from changectl.store.holders import Holder, is_dead
+from changectl.store.holders import Holder, is_alive, is_dead
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Locks:
         with self._database.writing() as connection:
             held = _find(connection, service)
             if held is not None and not is_dead(held.holder, here):
-                raise Locked(f"service {service} is being changed: {held}")
+                raise Locked(f"service {service} is being changed: {held}{_way_out(held, here)}")
             _remove(connection, service)
             row = {"service": service, "run": run, "owner": owner, "since": self._now(), **dataclasses.asdict(here)}
             connection.execute(insert(tables.Lock), row)
@@ -87,12 +87,33 @@ class Locks:
             _remove(connection, service)
         return True
 
+    def to_break(self, service: str) -> Held | None:
+        """The lock that a person wants to break because its holder is gone; None: nobody holds it.
+
+        Raises:
+            Refused: its holder certainly runs on this machine.
+        """
+        held = next((held for held, _ in self.held() if held.service == service), None)
+        if held is not None and is_alive(held.holder, Holder.current()):
+            raise Refused(f"service {service} is being changed right now: {held}", reason="holder_alive")
+        return held
+
     def held(self) -> list[tuple[Held, bool]]:
         """All locks, each with whether its holder may be alive."""
         here = Holder.current()
         with self._database.reading() as connection:
             rows = connection.execute(select(tables.Lock).order_by(col(tables.Lock.service))).mappings().all()
         return [(held, not is_dead(held.holder, here)) for held in (_held({**row}) for row in rows)]
+
+
+def _way_out(held: Held, here: Holder) -> str:
+    """What to do about a holder of which nothing is known from here."""
+    if is_alive(held.holder, here):
+        return ""
+    return (
+        f"; that process cannot be seen from here: look for it on {held.holder.host}, and if it is gone for good "
+        f"(a container or machine that was deleted): changectl unlock {held.service} --reason TEXT"
+    )
 
 
 def _find(connection: Connection, service: str) -> Held | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -11,9 +12,9 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError
 
-from changectl.core.errors import ChangectlError, Locked
+from changectl.core.errors import ChangectlError, Locked, Refused
 from changectl.store import open_store, tables
-from changectl.store.holders import Holder, is_dead
+from changectl.store.holders import Holder, is_alive, is_dead
 from changectl.store.store import Store
 
 HOLD = """
@@ -123,3 +124,48 @@ def test_releasing_gives_back_only_the_own_lock(store: Store) -> None:
     assert not store.locks.release("search", "r1")
     assert store.locks.release("chat", "r1")
     assert store.locks.held() == []
+
+
+@pytest.mark.parametrize("column", ["host", "machine", "pid_space", "boot"])
+def test_a_holder_elsewhere_is_not_known_to_live_and_the_message_names_the_way_out(store: Store, column: str) -> None:
+    store.locks.acquire("chat", "r1", "ann")
+    where = {"host": "elsewhere", "machine": "other"} if column == "boot" else {}
+    pretend(store, **{column: "elsewhere", "pid": 2**22 + 1, "start_ticks": 1, **where})
+
+    with pytest.raises(Locked, match=r"cannot be seen.*changectl unlock chat --reason TEXT"):
+        store.locks.acquire("chat", "r2", "bob")
+    held = store.locks.to_break("chat")
+    assert held is not None
+    assert held.run == "r1"
+
+
+def test_the_lock_of_a_living_holder_is_not_to_be_broken(store: Store) -> None:
+    with store.records.lock("chat", "r1", "ann"):
+        with pytest.raises(Refused, match="right now") as caught:
+            store.locks.to_break("chat")
+        with pytest.raises(Locked) as locked:
+            store.locks.acquire("chat", "r2", "bob")
+    assert caught.value.reason == "holder_alive"
+    assert "unlock" not in str(locked.value)
+    assert store.locks.to_break("chat") is None
+
+
+def test_a_holder_in_a_container_of_this_machine_is_seen_from_outside() -> None:
+    start = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", sys.executable, "-c"]
+    says = "import dataclasses, json, sys; from changectl.store.holders import Holder; "
+    says += "print(json.dumps(dataclasses.asdict(Holder.current())), flush=True); sys.stdin.read()"
+    with subprocess.Popen([*start, says], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as contained:
+        assert contained.stdout is not None
+        assert contained.stdin is not None
+        line = contained.stdout.readline()
+        if not line:
+            pytest.skip("this machine lets nobody make a process space of their own")
+        # Its own /proc is not mounted anew there, so it reads another process's start: only its number counts.
+        holder = Holder(**{**json.loads(line), "pid": 1})
+        here = Holder.current()
+        assert holder.pid_space != here.pid_space
+        assert is_alive(holder, here)
+        assert not is_alive(dataclasses.replace(holder, pid=77), here)
+        contained.stdin.close()
+        contained.wait(10)
+    assert not is_alive(holder, here)
