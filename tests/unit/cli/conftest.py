@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_runner import Ended, Run
+from tests.unit.cli.cli_runner import Ended, Run
 
 from changectl.cli.main import main
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_runner import Run
+from tests.unit.cli.cli_runner import Run
 
 
 def test_what_is_written_passes_validation(project: Path, run: Run) -> None:

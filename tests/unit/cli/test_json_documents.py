@@ -12,7 +12,7 @@ from typing import Any
 import click
 import jsonschema
 import pytest
-from cli_runner import Run
+from tests.unit.cli.cli_runner import Run
 from tests.workflow.stage import BETTER, WORSE, Stage, plan_text
 
 from changectl.cli import init, main, validate

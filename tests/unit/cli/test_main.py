@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_runner import Run
+from tests.unit.cli.cli_runner import Run
 
 import changectl
 from changectl.cli import _failures

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from cli_runner import Run
+from tests.unit.cli.cli_runner import Run
 
 
 @pytest.mark.parametrize("what", ["plan", "service"])

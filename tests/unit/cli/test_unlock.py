@@ -8,8 +8,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from cli_runner import Run
 from sqlalchemy import update
+from tests.unit.cli.cli_runner import Run
 from tests.unit.core.history_samples import Tape
 
 from changectl.store import open_store, tables

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli_runner import Run
+from tests.unit.cli.cli_runner import Run
 
 PLAN = "changeplans/0001-more-sequences.yml"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from grammar_samples import SERVICE, changed, read_service
+from tests.unit.core.grammar_samples import SERVICE, changed, read_service
 
 from changectl import kinds
 from changectl.core import levels, plan

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from grammar_samples import read_plan, read_service
 from pydantic import BaseModel
+from tests.unit.core.grammar_samples import read_plan, read_service
 
 from changectl.core import project, workload
 from changectl.core.carrier_entry import CarrierEntry

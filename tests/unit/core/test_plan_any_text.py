@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from grammar_samples import COMMAND_SERVICE, PLAN, SERVICE, read_plan, read_service
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
+from tests.unit.core.grammar_samples import COMMAND_SERVICE, PLAN, SERVICE, read_plan, read_service
 
 from changectl.core import project, workload
 from changectl.core.errors import InputError

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from grammar_samples import PLAN, SERVICE, changed, read_plan, read_service
+from tests.unit.core.grammar_samples import PLAN, SERVICE, changed, read_plan, read_service
 
 from changectl import kinds
 from changectl.core import plan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from grammar_samples import PLAN, changed, only, plan_problems
+from tests.unit.core.grammar_samples import PLAN, changed, only, plan_problems
 
 CHANGE = "change: {parameter: {name: max-num-seqs, from: absent, to: 128}}"
 

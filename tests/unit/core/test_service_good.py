@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from grammar_samples import COMMAND_SERVICE, SERVICE, changed, read_service
+from tests.unit.core.grammar_samples import COMMAND_SERVICE, SERVICE, changed, read_service
 
 from changectl.core import service
 from changectl.core.argv import split_command

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from grammar_samples import COMMAND_SERVICE, SERVICE, changed, only, service_problems
+from tests.unit.core.grammar_samples import COMMAND_SERVICE, SERVICE, changed, only, service_problems
 
 
 def mistake(text: str, old: str, new: str) -> tuple[str, str, str, str]:

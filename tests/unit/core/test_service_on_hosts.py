@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from grammar_samples import COMMAND_SERVICE, SERVICE, changed, read_service
+from tests.unit.core.grammar_samples import COMMAND_SERVICE, SERVICE, changed, read_service
 
 from changectl.core.errors import InputError
 from changectl.core.placing import check_names, place

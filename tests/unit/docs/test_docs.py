@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from docs_pages import BY_NAME, PAGES, ROOT, Page, anchor, page
+from tests.unit.docs.docs_pages import BY_NAME, PAGES, ROOT, Page, anchor, page
 
 from changectl.adapters.environment import ALLOWED
 from changectl.cli.main import command

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_pages import PAGES, ROOT, Block, Page
 from ruamel.yaml import YAML
+from tests.unit.docs.docs_pages import PAGES, ROOT, Block, Page
 
 from changectl import engines, kinds
 from changectl.cli.main import main
