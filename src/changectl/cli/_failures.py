@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -24,18 +26,69 @@ def report(error: BaseException, *, as_json: bool, debug: bool) -> int:
     On stderr for people; with `as_json` one document on stdout instead.
     """
     if isinstance(error, BrokenPipeError):
-        # Who read our output has left; Python must not complain about it while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()  # who read our output has left
         return UNEXPECTED
     code, reason, message, problems = _facts(error)
-    printer = Printer()
-    if debug and code == UNEXPECTED:
-        printer.note("".join(traceback.format_exception(error)).rstrip())
-    if as_json:
-        printer.line(json.dumps(as_document(code, reason, message, problems), indent=2))
-    else:
-        printer.note(_for_people(error, message), style="red" if code == UNEXPECTED else None)
+    try:
+        printer = Printer()
+        if debug and code == UNEXPECTED:
+            printer.note("".join(traceback.format_exception(error)).rstrip())
+        if as_json:
+            printer.line(json.dumps(as_document(code, reason, message, problems), indent=2))
+        else:
+            printer.note(_for_people(error, message), style="red" if code == UNEXPECTED else None)
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        silence()  # nobody can be told; the exit code still can
     return code
+
+
+def tell(code: int, show: Callable[[], None], where: str) -> int:
+    """Show how something ended and return its exit code, which stays what it is whatever happens to the words.
+
+    A reader that left (`| head`), a full disk behind `>`, a record that cannot be read again: what was done is done.
+
+    Args:
+        code: how it ended.
+        show: prints it.
+        where: the command that shows it again.
+    """
+    try:
+        show()
+        sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it comes after the end
+        silence()
+        with contextlib.suppress(OSError, ValueError):
+            if not isinstance(error, BrokenPipeError):
+                why = f"{type(error).__name__}: {error}"
+                Printer().note(f"it ended with exit code {code}, but that could not be shown ({why}); see: {where}")
+        silence()
+    return code
+
+
+def open_streams() -> None:
+    """Have standard streams even where the caller closed them (`>&-`).
+
+    Otherwise the next file that is opened would be number 1, and whatever a child process prints would be written
+    into it: into the record, for example.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - for good
+
+
+def silence() -> None:
+    """Send what is left in the buffers nowhere, so that Python does not fail on it while it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def as_document(code: int, reason: str, message: str, problems: tuple[Problem, ...]) -> dict[str, Any]:

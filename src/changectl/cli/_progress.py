@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import sys
 import time
@@ -48,8 +49,9 @@ class ProgressReporter:
     def close(self) -> None:
         """Take the living line away."""
         if self._living:
-            self._printer.err.write("\r\x1b[K")
             self._living = False
+            with contextlib.suppress(OSError, ValueError):  # a terminal that is gone changes nothing
+                self._printer.err.write("\r\x1b[K")
 
 
 def ask_person(question: str, check: Callable[[], None]) -> bool:
@@ -61,8 +63,11 @@ def ask_person(question: str, check: Callable[[], None]) -> bool:
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    sys.stderr.write(f"{safe(question)} [yes/No] (no after {ANSWER_WITHIN / 60:.0f} minutes): ")
-    sys.stderr.flush()
+    try:
+        sys.stderr.write(f"{safe(question)} [yes/No] (no after {ANSWER_WITHIN / 60:.0f} minutes): ")
+        sys.stderr.flush()
+    except OSError:
+        return False  # the terminal is gone
     deadline = time.monotonic() + ANSWER_WITHIN
     while not select.select([sys.stdin], [], [], 0.2)[0]:
         check()

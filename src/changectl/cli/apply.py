@@ -32,6 +32,7 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     not kept for lack of evidence (both restored and verified), 6 a person is needed, 7 another change of the service is
     open, 130 interrupted (restored and verified).
     """
+    from changectl.cli._failures import tell
     from changectl.cli._orders import order_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
@@ -42,5 +43,9 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     with workplace(hosts, printer) as work:
         order = order_of(plan, work)
         end = apply(order, work.tools)
-        show_run(work.store.journal.events(end.run), end.last, end.exit_code, printer, as_json=output.json)
-    return end.exit_code
+        events = work.store.journal.events
+
+        def show() -> None:
+            show_run(events(end.run), end.last, end.exit_code, printer, as_json=output.json)
+
+        return tell(end.exit_code, show, f"changectl show {end.run}")

@@ -61,6 +61,7 @@ def command() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (the process's own by default) and return the exit code."""
+    _failures.open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     try:

@@ -11,8 +11,33 @@ import click
 from changectl.cli._options import FORMAT, HostOptions, OutputOptions, example, host_options, output_options
 
 if TYPE_CHECKING:
+    from changectl.reports._blocks import Block
+    from changectl.reports.preview import Impact
     from changectl.workflow.apply import Order
     from changectl.workflow.preview import StepPreview
+
+
+def impact(step: StepPreview) -> Impact:
+    """What the step costs."""
+    from changectl.reports.preview import Impact
+
+    waiting = sum(not one.nothing_to_do for one in step.instances)
+    return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds)
+
+
+def blocks(order: Order, steps: Sequence[StepPreview], code: int) -> list[Block]:
+    """What people read."""
+    from changectl.core.wording import load_words
+    from changectl.reports import preview as report
+    from changectl.reports._blocks import Line
+
+    measured, found = load_words(order.plan, order.service), list[Block]()
+    for number, step in enumerate(steps, 1):
+        found += report.step_blocks(number, step.change, step.refusal, impact(step), measured)
+        for one in step.instances:
+            found += report.instance_blocks(one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do)
+    end = Line("apply would proceed", "good") if code == 0 else Line("apply would refuse", "bad")
+    return [*found, Line(""), end]
 
 
 def document(order: Order, steps: Sequence[StepPreview], code: int) -> dict[str, Any]:
@@ -26,11 +51,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int) -> dict[str,
             report.instance_json(one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do)
             for one in step.instances
         ]
-        documents.append(
-            report.step_json(
-                step.change, step.refusal, step.starts, step.measuring_seconds, step.load_seconds, instances
-            )
-        )
+        documents.append(report.step_json(step.change, step.refusal, impact(step), instances))
     return {
         "format": FORMAT,
         "plan": order.plan_file,
@@ -58,11 +79,10 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     """
     import json
 
+    from changectl.cli._failures import tell
     from changectl.cli._orders import order_of
     from changectl.cli._present import print_blocks
     from changectl.cli.wiring import workplace
-    from changectl.core.wording import load_words
-    from changectl.reports import preview as report
     from changectl.reports.printer import Printer
     from changectl.workflow.preview import preview, would_proceed
 
@@ -72,21 +92,11 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
         steps = preview(order, work.tools)
         clean = work.tools.secrets.clean
     code = 0 if would_proceed(steps) else 3
-    if output.json:
-        printer.line(json.dumps(clean(document(order, steps, code)), indent=2))
-        return code
-    measured = load_words(order.plan, order.service)
-    for number, step in enumerate(steps, 1):
-        head = report.step_blocks(
-            number, step.change, step.refusal, step.starts, step.measuring_seconds, step.load_seconds, measured
-        )
-        body = [
-            block
-            for one in step.instances
-            for block in report.instance_blocks(
-                one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do
-            )
-        ]
-        print_blocks([*head, *body], printer)
-    printer.line("apply would proceed" if code == 0 else "apply would refuse", style="green" if code == 0 else "red")
-    return code
+
+    def show() -> None:
+        if output.json:
+            printer.line(json.dumps(clean(document(order, steps, code)), indent=2))
+        else:
+            print_blocks(blocks(order, steps, code), printer)
+
+    return tell(code, show, f"changectl plan {plan}")

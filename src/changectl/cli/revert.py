@@ -28,6 +28,7 @@ def command(run: str, accept_present: bool, reason: str, hosts: HostOptions, out
     Exit code: 0 back, 3 refused, 6 a person is needed.
     """
     from changectl.adapters.files import load_service
+    from changectl.cli._failures import tell
     from changectl.cli._orders import instances_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
@@ -48,5 +49,8 @@ def command(run: str, accept_present: bool, reason: str, hosts: HostOptions, out
             new, ending = workflow.accept_present(order, placed, work.tools)
         else:
             new, ending = workflow.revert(order, placed, later, work.tools)
-        show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)
-    return exit_code(ending)
+
+        def show() -> None:
+            show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)
+
+        return tell(exit_code(ending), show, f"changectl show {new}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.precheck import CheckResult, ThreeValues
@@ -13,10 +14,40 @@ WAY_BACK = "the saved files, restored and proven; then one start"
 _TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "unknown": "warning", "not_applicable": "quiet"}
 
 
-def step_blocks(
-    number: int, change: str, refusal: str, starts: int, measuring: float | None, load: float | None, measured: str
-) -> list[Block]:
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What one step costs if it is kept."""
+
+    instances: int  # on which there is something to do; one is changed after the other
+    starts: int  # of each of them
+    measuring: float | None  # seconds, all instances together; None: its length is a number of requests
+    load: float | None  # seconds that one start takes; None: never measured
+
+    @property
+    def total(self) -> float | None:
+        """Seconds from the first start to the end, the reading before it aside; None: not known."""
+        if not self.instances:
+            return 0.0
+        if self.measuring is None or self.load is None:
+            return None
+        return self.instances * self.starts * self.load + self.measuring
+
+    def __str__(self) -> str:
+        if not self.instances:
+            return "0s: there is nothing to do"
+        starts = self.instances * self.starts
+        if self.total is not None and self.load is not None:
+            return f"about {format_duration(self.total)}, and about {format_duration(self.load)} more if it is not kept"
+        unknown = [f"the time of {starts} start{'s' if starts > 1 else ''}"] if self.load is None else []
+        unknown += ["the time of the measurements"] if self.measuring is None else []
+        known = (self.measuring or 0.0) + (0.0 if self.load is None else starts * self.load)
+        least = f"at least {format_duration(known)}; " if known else ""
+        return f"{least}not known: {' and '.join(unknown)}"
+
+
+def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured: str) -> list[Block]:
     """The head of one step: the change and its impact; `measured` says how much is sent, at which levels."""
+    starts, measuring, load = impact.starts, impact.measuring, impact.load
     blocks: list[Block] = [Heading(f"Step {number}: {change}", 2)]
     if refusal:
         return [*blocks, Line(f"refused: {refusal}", "bad")]
@@ -28,6 +59,7 @@ def step_blocks(
             ("starts per instance", f"{starts}, and one more if it is not kept"),
             ("out of service per start", each),
             ("measuring", length),
+            ("time in all", str(impact)),
             ("way back", WAY_BACK),
         ]),
     ]  # fmt: skip
@@ -50,16 +82,15 @@ def instance_blocks(
     return blocks
 
 
-def step_json(
-    change: str, refusal: str, starts: int, measuring: float | None, load: float | None, instances: list[dict[str, Any]]
-) -> dict[str, Any]:
+def step_json(change: str, refusal: str, impact: Impact, instances: list[dict[str, Any]]) -> dict[str, Any]:
     """One step for machines."""
     return {
         "change": change,
         "refusal": refusal,
-        "starts": starts,
-        "measuring_seconds": measuring,
-        "load_seconds": load,
+        "starts": impact.starts,
+        "measuring_seconds": impact.measuring,
+        "load_seconds": impact.load,
+        "total_seconds": None if refusal else impact.total,
         "instances": instances,
     }
 
