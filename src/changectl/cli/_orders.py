@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from changectl.adapters.files import load_plan
-from changectl.adapters.project_files import show
+from changectl.adapters.project_files import find_project, show
 from changectl.core.placing import Placed, check_names, place
 from changectl.core.service import Service
 from changectl.workflow.apply import Order
@@ -34,6 +34,11 @@ def _names(one: Placed) -> list[str]:
     """What the record calls an instance and its files by."""
     carriers = one.service.carriers
     return [one.name, one.host.name, *(name for each in carriers for name in (each.file, each.unit) if name)]
+
+
+def check_files(plan_path: Path, inventory: Path | None) -> None:
+    """Read a plan and all that it names, before anything is made or started. Raises InputError with every problem."""
+    load_plan(plan_path, find_project(Path.cwd(), inventory))
 
 
 def order_of(plan_path: Path, work: Workplace) -> Order:

@@ -33,12 +33,13 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     open, 130 interrupted (restored and verified).
     """
     from changectl.cli._failures import tell
-    from changectl.cli._orders import order_of
+    from changectl.cli._orders import check_files, order_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
     from changectl.reports.printer import Printer
     from changectl.workflow.apply import apply
 
+    check_files(plan, hosts.inventory)
     printer = Printer()
     with workplace(hosts, printer) as work:
         order = order_of(plan, work)

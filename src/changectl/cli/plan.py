@@ -80,12 +80,13 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     import json
 
     from changectl.cli._failures import tell
-    from changectl.cli._orders import order_of
+    from changectl.cli._orders import check_files, order_of
     from changectl.cli._present import print_blocks
     from changectl.cli.wiring import workplace
     from changectl.reports.printer import Printer
     from changectl.workflow.preview import preview, would_proceed
 
+    check_files(plan, hosts.inventory)
     printer = Printer()
     with workplace(hosts, printer) as work:
         order = order_of(plan, work)

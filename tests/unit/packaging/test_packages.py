@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -25,10 +27,26 @@ def build(target: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel."""
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path) -> set[str]:
     """The names of the files in the wheel."""
-    with zipfile.ZipFile(build("wheel", tmp_path_factory.mktemp("wheel"))) as opened:
+    with zipfile.ZipFile(wheel_file) as opened:
         return set(opened.namelist())
+
+
+@pytest.fixture(scope="module")
+def installed(wheel_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel is installed; what it depends on is there already."""
+    folder = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target", str(folder)]
+    done = subprocess.run([*command, str(wheel_file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +119,20 @@ def test_what_the_source_is_said_to_hold_exists() -> None:
     included = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
 
     assert [name for name in included if not (ROOT / name).exists()] == []
+
+
+def test_what_is_installed_works_from_any_folder(installed: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-P", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    used = run("-c", "from changectl.adapters import shipped; print(shipped.__file__, shipped.playbooks_folder())")
+    assert [Path(one).is_relative_to(installed) for one in used.split()] == [True, True]
+    run("-m", "changectl.cli.main", "init")
+    assert "Step 1" in run("-m", "changectl.cli.main", "validate", "changeplans/0001-more-sequences.yml")
+    document = json.loads(run("-m", "changectl.cli.main", "validate", "--json", "changeplans/0001-more-sequences.yml"))
+    assert document["exit_code"] == 0
