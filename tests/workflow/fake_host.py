@@ -62,6 +62,15 @@ class FakeHost:
     load_seconds: float = 1.0
     requests: int = 24
     restorable: bool = True
+    kernel: str | None = "6.1"
+    boot: str = "b"
+    facts: dict[str, Any] = field(default_factory=dict)  # what the host says of the process otherwise
+    counters: dict[str, int] = field(default_factory=lambda: {"oom_kill": 3, "pswpin": 70})
+    kernel_log: list[str] = field(default_factory=list)
+    memory_events: dict[str, int] | None = None
+    read_only: tuple[str, ...] = ()  # paths on a read-only file system
+    prepares: float = 0.0  # seconds of ExecStartPre=
+    waits_to_restart: bool = False  # systemd's auto-restart, between two starts
     speed: Callable[[list[str], int], tuple[int, int]] = calm
     refuses: Callable[[list[str]], str | None] = lambda argv: None  # the log line of an engine that does not start
     reported: Callable[[list[str]], dict[str, Any]] = lambda argv: {}  # what /props says otherwise
@@ -86,7 +95,7 @@ class FakeHost:
             self.log.append(failure)
             self.process = None
             return
-        self.process = Process(100 + self.starts, argv, environ, self.world.seconds)
+        self.process = Process(100 + self.starts, argv, environ, self.world.seconds + self.prepares)
         self.on_start(self)
 
     def restart(self) -> None:
@@ -103,11 +112,12 @@ class FakeHost:
         return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
 
     def call_hello(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        return {"python": "3.11.2", "kubernetes": False, "systemd": True, "boot_id": "b", "hostname": self.name}
+        return {"python": "3.11.2", "kubernetes": False, "systemd": True, "boot_id": self.boot, "hostname": self.name}
 
     def call_host(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        disks = {path: {"free": 10 * GIB, "read_only": False} for path in [*args["paths"], "/var/lib/changectl"]}
-        return {"kernel": "6.1", "cpus": {"count": 2}, "disks": disks, "gpu": {"present": False},
+        disks = {path: {"free": 10 * GIB, "read_only": path in self.read_only} for path in args["paths"]}
+        return {"kernel": self.kernel, "counters": self.counters, "kernel_log": self.kernel_log,
+                "cpus": {"count": 2}, "disks": disks, "gpu": {"present": False},
                 "memory": {"total": 16 * GIB, "available": 8 * GIB}}  # fmt: skip
 
     def call_inspect(self, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,7 +126,9 @@ class FakeHost:
                    "env_files": [{"path": ENV, "optional": False}]}  # fmt: skip
         facts = None if process is None else {
             "pid": process.pid, "start_ticks": process.pid, "started_at": EPOCH + process.started,
-            "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [8080], "limits": {},
+            "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [8080],
+            "limits": {"Max open files": ["1024", "4096"]}, "uid": 990, "gids": [990],
+            "program": [9, 9, 9], **self.facts,
         }  # fmt: skip
         files = {
             path: {"exists": True, "sha256": sha(data), "content": base64.b64encode(data).decode(), "size": len(data),
@@ -132,10 +144,14 @@ class FakeHost:
         return {"files": files, "problems": [], "total_bytes": 100, "readable_by": {"uid": 1, "all": True, "not": []}}
 
     def call_status(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        process = self.process
+        process, active, sub = self.process, "active", "running"
+        if process is None:
+            active, sub = ("activating", "auto-restart") if self.waits_to_restart else ("failed", "failed")
+        elif self.world.seconds < process.started:
+            process, active, sub = None, "activating", "start-pre"
         facts = None if process is None else {"pid": process.pid, "start_ticks": process.pid,
                                               "started_at": EPOCH + process.started}  # fmt: skip
-        return {"active": "failed" if process is None else "active", "restarts": 0, "process": facts,
+        return {"active": active, "sub": sub, "restarts": 0, "process": facts, "memory_events": self.memory_events,
                 "log": self.log[int(args.get("cursor") or 0) :], "cursor": str(len(self.log)),
                 "now": EPOCH + self.world.seconds, "result": "exit-code" if process is None else "success"}  # fmt: skip
 

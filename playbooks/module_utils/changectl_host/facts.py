@@ -10,7 +10,7 @@ import pwd
 import stat
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from . import system
+from . import acl, system
 from .failure import Failure, from_os_error
 
 
@@ -167,28 +167,19 @@ def _unescape(field: bytes) -> bytes:
     return field
 
 
-def readable_by(path: str, uid: int, gids: Iterable[int]) -> bool:
-    """Whether permission bits let a user read a file and pass every folder above it; ACLs are not considered."""
+def readable_by(path: str, uid: int, gids: Iterable[int]) -> Optional[bool]:
+    """Whether a user may read a file and pass every folder above it, access control lists considered; None: unclear."""
     groups = set(gids)
     if uid == 0:
         return True
-    if not _allows(os.stat(path), uid, groups, 4):
-        return False
-    folder = os.path.dirname(path)
-    while True:
-        if not _allows(os.stat(folder), uid, groups, 1):
-            return False
-        if folder == "/":
-            return True
+    allowed = [acl.allows(path, os.stat(path), uid, groups, 4)]
+    folder = path
+    while folder != "/":
         folder = os.path.dirname(folder)
-
-
-def _allows(status: os.stat_result, uid: int, groups: Iterable[int], bit: int) -> bool:
-    if status.st_uid == uid:
-        return bool(status.st_mode & (bit << 6))
-    if status.st_gid in groups:
-        return bool(status.st_mode & (bit << 3))
-    return bool(status.st_mode & bit)
+        allowed.append(acl.allows(folder, os.stat(folder), uid, groups, 1))
+    if False in allowed:
+        return False
+    return None if None in allowed else True
 
 
 def ids_of(name: str) -> Optional[Tuple[int, List[int]]]:

@@ -8,6 +8,7 @@ import re
 import time
 from typing import Any, Callable, Dict, List
 
+from . import strain
 from .procfs import parse_limits, read, read_text
 
 _GPU_LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
@@ -21,7 +22,10 @@ _LIBRARY_FOLDERS = (
 
 
 def host(args: Dict[str, Any]) -> Dict[str, Any]:
-    """The call: kernel, os, cpus, memory, mounts, disks, network, load, gpu, limits, missing."""
+    """The call: kernel, os, cpus, memory, mounts, disks, network, load, gpu, limits, counters, missing.
+
+    With `since` (seconds since the epoch) also `kernel_log`: what the kernel said of killed processes and broken GPUs.
+    """
     missing: Dict[str, str] = {}
     paths = [path for path in args.get("paths") or [] if isinstance(path, str)]
     sources: Dict[str, Callable[[], Any]] = {
@@ -34,6 +38,7 @@ def host(args: Dict[str, Any]) -> Dict[str, Any]:
         "gpu": _gpu,
         "limits": lambda: parse_limits(read(os.getpid(), "limits").decode(errors="replace")),
         "uptime": lambda: float(read_text("/proc/uptime").split()[0]),
+        **strain.sources(args),
     }
     found: Dict[str, Any] = {"kernel": platform.release(), "machine": platform.machine(), "time": time.time()}
     for name, source in sources.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import fnmatch
+import functools
 import hashlib
 import os
 import stat
@@ -17,11 +18,12 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 Progress = Callable[[Dict[str, Any]], None]
 
 
-def model(args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
+def model(args: Dict[str, Any], progress: Progress, tick: float = 2.0) -> Dict[str, Any]:
     """The call: {files, problems, total_bytes, readable_by, hashed_bytes}.
 
     Paths of files are relative to the model's folder; a model that is one file has its name alone. With `deep` every
-    file gets a digest: read anew, or taken from `known` where size and time are the same.
+    file gets a digest: read anew, or taken from `known` where size and time are the same. Meanwhile `progress` is told
+    every `tick` seconds how many bytes are read.
     """
     root = args.get("path")
     if not isinstance(root, str) or not os.path.isabs(root):
@@ -30,7 +32,7 @@ def model(args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
     entries = [_entry(full, name, problems) for name, full in _files(root, args.get("exclude") or [], problems)]
     if not entries:
         problems.append({"path": root, "problem": "there is no model file"})
-    hashed = _digests(root, entries, args.get("known") or {}, bool(args.get("deep")), progress, problems)
+    hashed = _digests(root, entries, args.get("known") or {}, bool(args.get("deep")), (progress, tick), problems)
     return {
         "files": entries,
         "problems": problems,
@@ -109,7 +111,7 @@ def _digests(
     entries: List[Dict[str, Any]],
     known: Dict[str, Any],
     deep: bool,
-    progress: Progress,
+    telling: Tuple[Progress, float],
     problems: List[Dict[str, str]],
 ) -> int:
     """Fill in digests; returns how many bytes were read for them."""
@@ -121,18 +123,24 @@ def _digests(
         elif deep:
             fresh.append(entry)
     total: int = sum(entry["size"] for entry in fresh)
-    done = 0
+    progress, tick = telling
+    read = [0] * len(fresh)  # bytes of each file so far; every reader writes its own place only
+
     # hashlib lets other threads run; two readers keep the disk and one core each busy.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        jobs = {pool.submit(file_digest, _full(root, entry)): entry for entry in fresh}
-        for job in concurrent.futures.as_completed(jobs):
-            entry = jobs[job]
-            try:
-                entry["sha256"] = job.result()
-            except OSError as error:
-                problems.append({"path": entry["path"], "problem": f"cannot be read: {error.strerror}"})
-            done += entry["size"]
-            progress({"hashed_bytes": done, "total_bytes": total})
+        jobs = {
+            pool.submit(file_digest, _full(root, entry), functools.partial(read.__setitem__, place)): entry
+            for place, entry in enumerate(fresh)
+        }
+        waiting = set(jobs)
+        while waiting:
+            finished, waiting = concurrent.futures.wait(waiting, tick, concurrent.futures.FIRST_COMPLETED)
+            for job in finished:
+                try:
+                    jobs[job]["sha256"] = job.result()
+                except OSError as error:
+                    problems.append({"path": jobs[job]["path"], "problem": f"cannot be read: {error.strerror}"})
+            progress({"hashed_bytes": sum(read), "total_bytes": total})
     return total
 
 
@@ -140,9 +148,9 @@ def _full(root: str, entry: Dict[str, Any]) -> str:
     return os.path.join(root, entry["path"]) if os.path.isdir(root) else root
 
 
-def file_digest(path: str) -> str:
-    """SHA-256 of a file of any size."""
-    digest = hashlib.sha256()
+def file_digest(path: str, tell: Optional[Callable[[int], Any]] = None) -> str:
+    """SHA-256 of a file of any size; `tell` hears how many bytes are read, block by block."""
+    digest, done = hashlib.sha256(), 0
     buffer = bytearray(_BLOCK)
     view = memoryview(buffer)
     with open(path, "rb", buffering=0) as source:
@@ -152,17 +160,24 @@ def file_digest(path: str) -> str:
             if not size:
                 return digest.hexdigest()
             digest.update(view[:size])
+            done += size
+            if tell is not None:
+                tell(done)
 
 
 def _readable(root: str, entries: List[Dict[str, Any]], uid: Optional[int], gids: List[int]) -> Dict[str, Any]:
     """Whether the service's user may read every file; the caller says who that is."""
     if uid is None:
         return {"uid": None, "all": None, "not": []}
-    denied = []
+    denied, unclear = [], []
     for entry in entries:
         try:
-            if not facts.readable_by(os.path.realpath(_full(root, entry)), uid, gids):
-                denied.append(entry["path"])
+            allowed = facts.readable_by(os.path.realpath(_full(root, entry)), uid, gids)
         except OSError:
+            allowed = False
+        if allowed is None:
+            unclear.append(entry["path"])
+        elif not allowed:
             denied.append(entry["path"])
-    return {"uid": uid, "all": not denied, "not": denied, "acl_considered": False}
+    everything = False if denied else None if unclear else True
+    return {"uid": uid, "all": everything, "not": denied, "unclear": unclear, "acl_considered": True}

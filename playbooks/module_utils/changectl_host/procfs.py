@@ -103,6 +103,24 @@ def parse_environ(data: bytes) -> Dict[str, str]:
     return found
 
 
+def environ(pid: int) -> Optional[Dict[str, str]]:
+    """A process's environment; None when it cannot be read, which is not the same as empty."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as source:
+            return parse_environ(source.read())
+    except OSError:
+        return None
+
+
+def program(pid: int) -> Optional[List[int]]:
+    """Size, time of change and inode of the file that a process runs, even when another one lies at its path now."""
+    try:
+        status = os.stat(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
 def parse_limits(text: str) -> Dict[str, List[str]]:
     """/proc/PID/limits as {name: [soft, hard]}; values stay text, since one of them is "unlimited"."""
     found = {}

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import command, manager, process, procfs, systemd
+from . import command, manager, process, procfs, strain, systemd
 from .state import Run
 
 _TAIL = 64 * 1024  # bytes of a log shown without a cursor
@@ -14,7 +14,7 @@ _CHUNK = 1024 * 1024  # at most this much of a log in one answer: its newest par
 
 
 def status(args: Dict[str, Any]) -> Dict[str, Any]:
-    """The call: {active, restarts, result, exec_status, process, log, cursor, log_file, listens, now}.
+    """The call; see the keys below. `memory_events` is what the service's cgroup counted.
 
     With `from_start` also `start_log`: what the running service logged first, however long ago.
     """
@@ -24,11 +24,13 @@ def status(args: Dict[str, Any]) -> Dict[str, Any]:
         found = _systemd(settings)
         show = found.pop("show")
         pid = systemd.main_pid(show)
+        group = show.get("ControlGroup")
         if args.get("from_start") and not log_file:
             found["start_log"] = systemd.start_of_journal(settings, show)
     else:
         found, pid, own_log = _command(settings, args)
-        log_file = log_file or own_log
+        log_file, group = log_file or own_log, None
+    found["memory_events"] = strain.memory_events(pid, group)
     found["process"] = process.progress(pid)
     found["listens"] = procfs.ports_of(process.members_of(pid)) if pid else []
     found["log_file"] = log_file

@@ -52,7 +52,11 @@ class Conversation:
     _buffer: bytes = field(default=b"", init=False, repr=False)
 
     def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
-        """Ask the host program and wait for its answer; progress lines are passed on as they come."""
+        """Ask the host program and wait for its answer; progress lines are passed on as they come.
+
+        `timeout` is how long the host may be silent: each progress line is a sign of life and begins it anew, so that
+        reading a large model, or a long measurement, is not cut off while it gets on.
+        """
         self._last += 1
         request = {"id": self._last, "call": name, "args": dict(args)}
         self.pipe.send(json.dumps(request).encode() + b"\n")
@@ -64,6 +68,7 @@ class Conversation:
             if answer.get("id") != self._last:
                 raise ContactLost(f"{self.host}: the host program answered something else than was asked")
             if "progress" in answer:
+                deadline = time.monotonic() + timeout
                 if progress is not None:
                     progress(answer["progress"])
                 continue

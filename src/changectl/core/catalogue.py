@@ -94,7 +94,7 @@ _CATALOGUE = (
         "load_time",
         SECONDS,
         "lower",
-        "from the start command to the first real answer",
+        "from the process's start to the first real answer",
         source="start",
         per_level=False,
         floor=1.0,

@@ -11,6 +11,8 @@ from typing import Any
 SETTINGS = "settings"
 ENVIRONMENT = "environment"
 FILES = "files"
+MODEL = "model"
+_CORE = (SETTINGS, FILES, MODEL)  # without these nobody can say what was compared
 _NAMED = (SETTINGS, ENVIRONMENT, FILES)  # groups whose members a declaration may name without the group
 
 
@@ -87,6 +89,16 @@ def differences(before: Fingerprint, after: Fingerprint) -> list[Difference]:
         for key in sorted(old.keys() | new.keys())
         if not _same(old.get(key), new.get(key))
     ]
+
+
+def must_be_known(key: str) -> bool:
+    """Whether two phases must not be compared at all while this fact was not read."""
+    return key.partition(".")[0] in _CORE
+
+
+def unknown(before: Fingerprint, after: Fingerprint) -> list[str]:
+    """The names of the facts that at least one phase lacks: nothing may differ, and nothing is shown to be equal."""
+    return sorted({*before.unknown(), *after.unknown()})
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -192,6 +192,9 @@ class Engine(Protocol):
     def running(self, argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
         """Settings as the process was given them, stronger source first; by setting name."""
 
+    def command_without(self, argv: Sequence[str], setting: Setting | None) -> list[str]:
+        """The command line without the words that give the setting; None: all of it."""
+
     def drain_seconds(self, argv: Sequence[str], environ: Mapping[str, str]) -> float:
         """How long it may go on serving after the stop signal, by its settings."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changectl.core.conditions import Difference
+from changectl.core.conditions import Difference, must_be_known
 from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import LevelMeasurement, Measurement
 from changectl.core.units import format_duration, format_share
@@ -19,10 +19,19 @@ LAG_SHARE = 0.2  # of the time to first token: below it, lateness cannot make a 
 
 
 def not_comparable(
-    before: Measurement, after: Measurement, undeclared: Sequence[Difference], hard_events: Sequence[HardEvent]
+    before: Measurement,
+    after: Measurement,
+    undeclared: Sequence[Difference],
+    hard_events: Sequence[HardEvent],
+    unread: Sequence[str] = (),
 ) -> list[Reason]:
-    """Why the two must not be compared; empty: they may."""
+    """Why the two must not be compared; empty: they may. `unread` names the conditions that a phase lacks."""
     reasons = [Reason("conditions_differ", f"undeclared difference: {difference}") for difference in undeclared]
+    reasons += [
+        Reason("conditions_unknown", f"not known in both measurements: {name}")
+        for name in unread
+        if must_be_known(name)
+    ]
     for name, measurement in (("before", before), ("after", after)):
         reasons += [
             Reason("measurement_failed", f"the measurement {name}: {problem}") for problem in measurement.invalid

@@ -69,6 +69,8 @@ def _guard_row(guard: Guard, pair: Levels, statistic: str | None) -> Row:
     reason = unequal_work(*pair) if metric.name in WHOLE_ANSWER else None
     if reason:
         return row(metric, statistic, pair, figures, str(guard), "unequal work", reason, gap=True)
+    if note := _too_few_for_a_limit(pair, metric):
+        return row(metric, statistic, pair, figures, str(guard), "not measurable", note, gap=True)
     if note := _too_much_missing(pair[1], metric):
         return row(metric, statistic, pair, figures, str(guard), "no data", note, gap=True)
     median = pair[1].value(metric.name, "p50") if metric.statistics else None
@@ -118,6 +120,20 @@ def throughput_row(metric: Metric, pair: Levels) -> Row:
     return row(metric, None, pair, figures, limit, "breach" if before >= FACTOR * after else "within")
 
 
+def phase_row(metric: Metric, before: Measurement, after: Measurement) -> Row | None:
+    """A figure of the whole phase that the engine tells: harm is 1.5 times worse; None: it tells in no phase."""
+    old, new = before.facts.get(metric.name), after.facts.get(metric.name)
+    limit = f"less than {FACTOR:g} times lower"
+    if old is None and new is None:
+        return None
+    if old is None or new is None:
+        phase = "before" if old is None else "after"
+        # An old start's log may be gone; what was told before and is told no more is a gap.
+        note = f"the engine did not say {phase} the change"
+        return row(metric, None, None, (old, new), limit, "no data", note, gap=new is None)
+    return row(metric, None, None, (old, new), limit, "breach" if old >= FACTOR * new else "within")
+
+
 def _blocked(
     metric: Metric, statistic: str | None, pair: Levels, figures: tuple[float | None, float | None], limit: str
 ) -> Row | None:
@@ -140,6 +156,14 @@ def _blocked(
     if figures[0] == math.inf or (not statistic and figures[0] == 0):
         return blocked("not measurable", "most requests failed before the change already")
     return None
+
+
+def _too_few_for_a_limit(pair: Levels, metric: Metric) -> str:
+    """Why the new configuration's figure says nothing; empty: it does. Failures themselves are what is counted."""
+    good = pair[1].ok
+    if metric.name == "failures" or good >= MINIMUM_OK or _all_failed_after_good(pair):
+        return ""
+    return f"{good} good answers after the change; {MINIMUM_OK} are needed"
 
 
 def _all_failed_after_good(pair: Levels) -> bool:

@@ -24,7 +24,10 @@ class Outcome(StrEnum):
 
 
 # Why a step was not kept although there was evidence; every other reason is one for lack of evidence.
-FOR_CAUSE = frozenset({"regressed", "did_not_start", "start_failed", "not_effective", "check_failed", "unchanged"})
+DIED = "died_after_judgement"
+FOR_CAUSE = frozenset({
+    "regressed", "did_not_start", "start_failed", "not_effective", "check_failed", "unchanged", DIED,
+})  # fmt: skip
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
 NOTHING_WRITTEN = frozenset({
     "changed_by_other", "immutable", "read_only", "disk_full", "not_permitted", "not_found", "cannot_keep_metadata",

@@ -70,6 +70,7 @@ class ProcessFacts(Answer):
     environ: Mapping[str, str] | None = Field(default=None, repr=False)
     cwd: str | None = None
     exe: str | None = None
+    program: list[int] | None = None  # size, time and inode of the file that runs: a replaced program is another one
     uid: int | None = None
     gids: list[int] | None = None
     user: str | None = None
@@ -140,15 +141,27 @@ class Status(Answer):
     """The answer of `status`."""
 
     active: str
+    sub: str | None = None  # the manager's own finer word: start-pre, running, auto-restart, ...
     restarts: int | None = None
     result: str | None = None
     exec_status: int | None = None
+    memory_events: Mapping[str, int] | None = None  # what the service's cgroup counted: oom_kill, ...
     process: StatusProcess | None = None
     log: list[str] = Field(default_factory=list)
     start_log: list[str] = Field(default_factory=list)  # what the running service logged first, where it was asked for
     cursor: str | None = None
     listens: list[int] | None = None
     now: float | None = None  # the host's clock, to be compared with `process.started_at` only
+
+    @property
+    def preparing(self) -> bool:
+        """Whether the manager still does what comes before the main process (ExecStartPre=), so that none is due."""
+        return self.active == "activating" and self.sub in ("condition", "start-pre", "start")
+
+    @property
+    def identity(self) -> tuple[int, int | None] | None:
+        """Which process it is: its id, and when it started, so that no later one with the same id is taken for it."""
+        return (self.process.pid, self.process.start_ticks) if self.process else None
 
     @property
     def whole_log(self) -> list[str]:

@@ -35,6 +35,8 @@ class HostFacts(Answer):
     memory: Memory | None = None
     disks: Mapping[str, Any] | None = None  # path -> free bytes, or {free: bytes, ...}
     gpu: GpuDriver | None = None
+    counters: Mapping[str, int] | None = None  # since boot: oom_kill, pswpin, pswpout
+    kernel_log: list[str] | None = None  # what the kernel said of killed processes and broken GPUs
     missing: Mapping[str, str] = Field(default_factory=dict)
 
     def free_bytes(self, path: str) -> int | None:
@@ -75,6 +77,7 @@ class Readable(Answer):
     uid: int | None = None
     all: bool | None = None  # None: not known, since nothing runs whose user could be asked about
     denied: list[str] = Field(default_factory=list, alias="not")
+    unclear: list[str] = Field(default_factory=list)  # an access control list that is not understood
     acl_considered: bool | None = None
 
 

@@ -37,7 +37,7 @@ class Door(Protocol):
 
         Raises:
             HostCallError: it answered that it did not do it.
-            ContactLost: no answer within `timeout` seconds, or the connection ended.
+            ContactLost: nothing was heard for `timeout` seconds (progress counts), or the connection ended.
         """
 
     def close(self) -> None:

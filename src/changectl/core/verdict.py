@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changectl.core import harm
-from changectl.core.conditions import Difference
+from changectl.core.conditions import Difference, must_be_known
 from changectl.core.gates import is_late, not_comparable, unequal_work
 from changectl.core.judgement import HardEvent, Judgement, Reason, Row, Verdict
 from changectl.core.measured import LevelMeasurement, Measurement
@@ -20,6 +20,7 @@ __all__ = ["HardEvent", "Judgement", "Reason", "Row", "Verdict", "judge_quick"]
 ERROR_SHARE = 0.20
 EMPTY_SHARE = 0.05
 FLAGGED_FAILURES = 0.01
+NO_EVIDENCE_OF_SPEED = ("failures", "kv_capacity")  # a trial that judged nothing else has judged nothing
 
 
 def judge_quick(
@@ -31,7 +32,9 @@ def judge_quick(
     accept: Sequence[Guard] = (),
     expect: Sequence[Expectation] = (),
     undeclared_differences: Sequence[Difference] = (),
+    unread_conditions: Sequence[str] = (),
     hard_events: Sequence[HardEvent] = (),
+    observations: Sequence[Reason] = (),
 ) -> Judgement:
     """Judge one phase on the saved configuration against one on the new configuration.
 
@@ -46,15 +49,17 @@ def judge_quick(
         accept: absolute limits of the plan.
         expect: gains that the plan expects: shown, not judged.
         undeclared_differences: what else differed between the phases; any makes the comparison invalid.
+        unread_conditions: what at least one phase could not read; settings, files and model have to be known.
         hard_events: restarts, memory exhaustion and the like seen in a phase.
+        observations: what else a reader of the verdict has to know; judged by nobody.
 
     Raises:
         ValueError: an unknown class of service.
     """
     if service_class not in CLASSES:
         raise ValueError(f'there is no class "{service_class}"; known: {", ".join(CLASSES)}')
-    flags = _flags(before, after)
-    if invalid := not_comparable(before, after, undeclared_differences, hard_events):
+    flags = (*_flags(before, after), *_unread(unread_conditions), *observations)
+    if invalid := not_comparable(before, after, undeclared_differences, hard_events, unread_conditions):
         return Judgement(Verdict.INVALID, tuple(invalid), (), flags)
     rows = _rows(before, after, service_class, (*slo, *accept))
     shown = (*rows, *(row for expectation in expect for row in harm.expectation_rows(expectation, before, after)))
@@ -69,7 +74,7 @@ def _decide(
     harms += [Reason("limit_breached", str(row)) for row in rows if row.state == "breach"]
     if harms:
         return Verdict.REGRESSED, harms
-    judged = [row for row in rows if row.state in ("within", "breach") and row.metric != "failures"]
+    judged = [row for row in rows if row.state in ("within", "breach") and row.metric not in NO_EVIDENCE_OF_SPEED]
     unequal = [text for old, new in _pairs(before, after) if (text := unequal_work(old, new))]
     if unequal and not judged:
         return Verdict.INVALID, [Reason("unequal_work", text) for text in unequal]
@@ -95,6 +100,9 @@ def _rows(before: Measurement, after: Measurement, service_class: str, guards: S
             if metric.margin(service_class) is None or _covered(name, pair[1].name, guards):
                 continue
             rows.append((harm.latency_row if metric.statistics else harm.throughput_row)(metric, pair))
+    for metric in METRICS.values():
+        if not metric.per_level and metric.margin(service_class) and not _covered(metric.name, None, guards):
+            rows += [row] if (row := harm.phase_row(metric, before, after)) else []
     open_pairs = [pair for pair in pairs if not _covered("failures", pair[1].name, guards)]
     rows += [harm.failure_row([pair], pair) for pair in open_pairs]
     if len(open_pairs) > 1:
@@ -102,7 +110,7 @@ def _rows(before: Measurement, after: Measurement, service_class: str, guards: S
     return tuple(rows)
 
 
-def _covered(metric: str, level: str, guards: Sequence[Guard]) -> bool:
+def _covered(metric: str, level: str | None, guards: Sequence[Guard]) -> bool:
     return any(guard.ref.metric.name == metric and guard.ref.level in (None, level) for guard in guards)
 
 
@@ -145,6 +153,13 @@ def _flags(before: Measurement, after: Measurement) -> tuple[Reason, ...]:
         if old and (text := unequal_work(old, new)):
             flags.append(Reason("unequal_work", f"{text}: whole answers and throughput are not judged there"))
     return tuple(flags)
+
+
+def _unread(names: Sequence[str]) -> list[Reason]:
+    if not (others := [name for name in names if not must_be_known(name)]):
+        return []
+    text = f"not known in both measurements, so not shown to be equal: {', '.join(others)}"
+    return [Reason("conditions_unknown", text)]
 
 
 def _level_flags(level: LevelMeasurement, phase: str) -> list[Reason]:

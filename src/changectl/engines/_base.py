@@ -60,6 +60,13 @@ class BaseEngine:
             merged |= sources[source]
         return merged
 
+    def command_without(self, argv: Sequence[str], setting: Setting | None) -> list[str]:
+        """The command line without the words that give the setting, by their places."""
+        if setting is None:
+            return list(argv)
+        table = self.settings if setting in self.settings else (*self.settings, setting)
+        return _process.without(argv, setting, table, underscores=self.underscores)
+
     def drain_seconds(self, argv: Sequence[str], environ: Mapping[str, str]) -> float:  # noqa: ARG002
         """Ends at once when told to."""
         return 0.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core import levels
-from changectl.core.conditions import ENVIRONMENT, FILES, SETTINGS, Fingerprint
+from changectl.core.conditions import ENVIRONMENT, FILES, MODEL, SETTINGS, Fingerprint
 from changectl.core.digest import sha256
 from changectl.core.errors import Refused
-from changectl.core.observed import Observed
+from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.units import LevelLoad
@@ -20,9 +20,9 @@ from changectl.workflow.secrets import Secrets
 from changectl.workflow.target import Target
 
 DEFAULT_SECONDS = 20.0  # per level and phase, where neither service nor plan says anything
-WARMUP_REQUESTS = 8
+WARMUP_REQUESTS = 8  # at the least; never fewer than two for each stream
 REQUEST_DEADLINE = 120.0  # seconds until a request without an end counts as late
-SPARE = 120.0  # seconds beyond its plan that a phase may take before it is given up
+SPARE = 120.0  # seconds beyond its plan, and beyond its last sign of life, before a phase is given up
 
 # Variables that systemd makes anew for every start: they never say anything about the configuration.
 VOLATILE = frozenset({
@@ -56,7 +56,7 @@ class LoadPlan:
             "levels": [{"name": name, "streams": load.streams, **size} for name, load in self.levels.items()],
             "salt": salt,
             "seed": self.seed,
-            "warmup": {"requests": WARMUP_REQUESTS},
+            "warmup": {"requests": max(WARMUP_REQUESTS, *(2 * (load.streams or 1) for load in self.levels.values()))},
             "deadline": REQUEST_DEADLINE,
         }
 
@@ -67,15 +67,15 @@ class LoadPlan:
 
     @property
     def timeout(self) -> float:
-        """When a phase is given up."""
-        return (self.expected_seconds or 1800.0) + REQUEST_DEADLINE + SPARE
+        """Seconds without a sign of life after which a phase is given up: the generator gives one every second."""
+        return (self.expected_seconds or 0.0) + REQUEST_DEADLINE + SPARE
 
     def facts(self) -> dict[str, Any]:
         """What belongs into the fingerprint."""
         return {
             "workload": self.workload_digest,
             "levels": {name: str(load) for name, load in self.levels.items()},
-            "length": {"seconds": self.seconds, "requests": self.requests},
+            "length": f"{self.seconds:g} s" if self.requests is None else f"{self.requests} requests",
             "seed": self.seed,
             "protocol": self.protocol,
         }
@@ -113,53 +113,91 @@ def _allowed(plan: Plan, service: Service) -> Mapping[str, LevelLoad]:
     return allowed
 
 
-def fingerprint(
-    contact: Contact,
-    observed: Observed,
-    version: str | None,
-    load: LoadPlan,
-    secrets: Secrets,
-) -> Fingerprint:
-    """What was so during a phase; values of variables as salted digests, since they may be secret."""
-    process = observed.process
-    argv, environ = (process.argv or [], process.environ or {}) if process else ([], {})
-    engine = contact.target.engine
-    settings = engine.running(argv, environ)
-    known_variables = {setting.env for setting in engine.settings if setting.env in environ}
-    words = [word for word in argv if word not in settings.values()]
+@dataclass(frozen=True)
+class Present:
+    """What was read from the instance during a phase, anew for every phase."""
+
+    hello: Hello
+    host: Mapping[str, Any]
+    observed: Observed
+    model: str | None  # one digest over its files
+    version: str | None  # the engine's; None: not exposed
+
+
+def fingerprint(contact: Contact, present: Present, load: LoadPlan, secrets: Secrets) -> Fingerprint:
+    """What was so during a phase; values of variables as salted digests, since they may be secret.
+
+    Args:
+        contact: the instance and the declared change.
+        present: what was read during the phase; None stays None, so that nothing unread looks equal.
+        load: the same load for all phases.
+        secrets: the redactor.
+    """
+    observed, host = present.observed, present.host
+    process, target = observed.process, contact.target
     return Fingerprint({
-        SETTINGS: {name: secrets.redactor.text(value) for name, value in settings.items()},
-        ENVIRONMENT: {
-            name: secrets.digest(value)
-            for name, value in environ.items()
-            if name not in VOLATILE and name not in known_variables
-        },
-        FILES: {path: facts.sha256 for path, facts in observed.files.items()},
-        "command": secrets.digest("\0".join(_without_values(words, contact))),
-        "model": _model_digest(contact),
-        "engine": contact.target.engine.name,
-        "engine_version": version or "not exposed",
-        "kernel": contact.host_answer.get("kernel"),
-        "cpus": json.dumps(contact.host_answer.get("cpus"), sort_keys=True),
-        "boot": contact.hello.boot_id,
-        "limits": _limits(process.limits if process else None),
-        "caller": f"{contact.target.address.name} (the instance's own host, loopback)",
-        "endpoint": contact.target.endpoint,
+        SETTINGS: _settings(contact, process, secrets),
+        ENVIRONMENT: _environment(contact, process, secrets),
+        FILES: {path: _file(facts) for path, facts in observed.files.items()},
+        "command": _command(contact, process, secrets),
+        "user": None if process is None or process.uid is None else [process.uid, *sorted(process.gids or [])],
+        "program": None if process is None else process.program,
+        MODEL: present.model,
+        "engine": target.engine.name,
+        "engine_version": present.version,
+        "kernel": host.get("kernel"),
+        "cpus": _text(host.get("cpus")),
+        "boot": present.hello.boot_id,
+        "limits": _text(process.limits) if process is not None else None,
+        "caller": _caller(contact, present.hello),
+        "endpoint": target.endpoint,
+        "port_held_by_the_service": target.manager.owns_port(observed, target.endpoint),
         **load.facts(),
     })  # fmt: skip
 
 
-def _without_values(words: Sequence[str], contact: Contact) -> list[str]:
-    """The command without the changed flag, so that the declared change is not seen a second time here."""
-    setting = contact.wanted.setting
-    spellings = {*setting.flags, setting.negation} if setting else set()
-    return [word for word in words if word.partition("=")[0] not in spellings]
+def _settings(contact: Contact, process: ProcessFacts | None, secrets: Secrets) -> dict[str, str] | None:
+    if process is None or not process.argv:
+        return None
+    settings = contact.target.engine.running(process.argv, process.environ or {})
+    return {name: secrets.redactor.text(value) for name, value in settings.items()}
 
 
-def _limits(limits: Mapping[str, Any] | None) -> str | None:
-    return None if limits is None else json.dumps(limits, sort_keys=True)
+def _environment(contact: Contact, process: ProcessFacts | None, secrets: Secrets) -> dict[str, str] | None:
+    """Variables other than those that are settings of the engine, which stand among the settings already."""
+    if process is None or process.environ is None:
+        return None
+    settings = {setting.env for setting in contact.target.engine.settings if setting.env}
+    return {
+        name: secrets.digest(value)
+        for name, value in process.environ.items()
+        if name not in VOLATILE and name not in settings
+    }
 
 
-def _model_digest(contact: Contact) -> str:
-    lines = sorted(f"{file.path} {file.size} {file.sha256}" for file in contact.model.files)
+def _command(contact: Contact, process: ProcessFacts | None, secrets: Secrets) -> str | None:
+    """The command without the changed setting's own words, so that the declared change is not seen a second time."""
+    if process is None or not process.argv:
+        return None
+    return secrets.digest("\0".join(contact.target.engine.command_without(process.argv, contact.wanted.setting)))
+
+
+def _file(facts: FileFacts) -> str | None:
+    return "not there" if facts.exists is False else facts.sha256
+
+
+def _caller(contact: Contact, hello: Hello) -> str | None:
+    """The load comes from the instance's own host, which says who it is."""
+    return None if hello.hostname is None else f"{contact.target.address.name} ({hello.hostname}, loopback)"
+
+
+def _text(value: Any) -> str | None:
+    return json.dumps(value, sort_keys=True) if value else None
+
+
+def model_digest(model: Model) -> str | None:
+    """One digest over all files of a model; None: there are none, or one could not be read."""
+    if not model.files or any(file.sha256 is None for file in model.files):
+        return None
+    lines = sorted(f"{file.path} {file.size} {file.sha256}" for file in model.files)
     return sha256("\n".join(lines).encode())

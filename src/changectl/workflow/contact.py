@@ -84,36 +84,42 @@ def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
     status = target.status(from_start=True)
     pages = target.pages()
     locator = Locator(target.service.carriers, target.engine, target.manager, observed)
+    edit = locator.edit(wanted)
     return Contact(
         target=target,
         wanted=wanted,
         hello=hello,
-        host_answer=target.host_answer(),
+        host_answer=target.host_answer(also=[edit.path]),
         observed=observed,
         status=status,
         pages=pages,
         model=_model(target, observed, tools),
-        edit=locator.edit(wanted),
+        edit=edit,
         values=three_values(target, wanted, locator, observed, pages, status.whole_log),
     )
 
 
 def _model(target: Target, observed: Observed, tools: Tools) -> Model:
     kept = tools.memory.model_manifest(target.service.service, target.name)
-    known = {}
-    if kept is not None:
-        files = Model.read(kept).files
-        known = {file.path: [file.size, file.mtime_ns, file.sha256] for file in files if file.sha256}
+    return read_model(target, observed, None if kept is None else Model.read(kept), tools)
+
+
+def read_model(target: Target, observed: Observed, known: Model | None, tools: Tools) -> Model:
+    """The model's manifest as it is now; only files of another size or time than the known ones are read through."""
+    digests = (
+        {file.path: [file.size, file.mtime_ns, file.sha256] for file in known.files if file.sha256} if known else {}
+    )
     started = tools.clock.monotonic()
 
     def show(progress: Mapping[str, Any]) -> None:
+        done, total = (float(progress.get(key) or 0) / 1e9 for key in ("hashed_bytes", "total_bytes"))
         tools.reporter.waiting(
-            f"reading the model files of {target.name} {progress.get('done', '')}",
+            f"reading the model files of {target.name} ({done:.1f} of {total:.1f} GB)",
             elapsed=tools.clock.monotonic() - started,
             expected=None,
         )
 
-    return target.model(observed.process, known, show)
+    return target.model(observed.process, digests, show)
 
 
 def assert_from(contact: Contact) -> None:

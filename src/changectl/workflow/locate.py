@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -176,9 +176,15 @@ def file_values(locator: Locator, names: set[str]) -> dict[str, InFile]:
     }
 
 
+def read_by_engine(carriers: Sequence[Carrier]) -> tuple[str, ...]:
+    """The declared files that the engine reads itself, so that no argument and no variable shows what it took."""
+    shown = ON_COMMAND_LINE
+    return tuple(one.file for one in carriers if one.file and (one.then or one.format) not in shown)
+
+
 def as_text(value: Value) -> str:
     """A value in a sentence."""
     return "absent" if value is None else value
 
 
-__all__ = ["FileEdit", "Locator", "Place", "as_text", "file_values", "key_of"]
+__all__ = ["FileEdit", "Locator", "Place", "as_text", "file_values", "key_of", "read_by_engine"]

@@ -4,62 +4,95 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from changectl.core.conditions import Fingerprint
 from changectl.core.errors import HostCallError
-from changectl.core.judgement import HardEvent
+from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import Measurement
 from changectl.core.measurement import parse_records, summarise
-from changectl.core.observed import Status
+from changectl.core.observed import HostFacts
 from changectl.workflow.attempt import Attempt
-from changectl.workflow.conditions import LoadPlan, fingerprint
+from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
+from changectl.workflow.contact import read_model
+from changectl.workflow.events import Look, hard_events, observations
+
+Letter = Literal["A", "B"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the measured process was started.
+
+    Attributes:
+        fresh: whether this run started it.
+        log: what it said while it started: some engines tell there alone what they can hold.
+        load_time: seconds until its first answer; None: not seen.
+    """
+
+    fresh: bool
+    log: Sequence[str]
+    load_time: float | None = None
 
 
 @dataclass(frozen=True)
 class Phase:
     """One measurement and its conditions."""
 
-    letter: str  # A: the saved configuration; B: the new one
+    letter: Letter  # A: the saved configuration; B: the new one
     measurement: Measurement
     conditions: Fingerprint
     events: tuple[HardEvent, ...]
+    observations: tuple[Reason, ...]
+    process: tuple[int, int | None] | None  # which process was measured
 
 
-def measure(attempt: Attempt, letter: str, load: LoadPlan, *, load_time: float | None, fresh_start: bool) -> Phase:
-    """Measure the running service.
+def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> Phase:
+    """Measure the running service; what was so meanwhile is read anew, for nothing of it may have stayed by itself.
 
     Raises:
         HostCallError, ContactLost: the host could not be asked. A load generator that failed is no error: the phase
             says that it is invalid.
     """
     target, tools = attempt.target, attempt.tools
-    before = target.status()
-    facts = {"phase": letter, "host": target.name, "fresh_start": fresh_start, "levels": load.facts()["levels"]}
+    before = Look(target.status(), HostFacts.read(target.host_answer()))
+    facts = {"phase": letter, "host": target.name, "fresh_start": start.fresh, "levels": load.facts()["levels"]}
     with attempt.recorder.acting("measure", facts) as outcome:
         records, failure, generator = _run(attempt, letter, load)
-        after = target.status(before.cursor)
-        pages = target.pages(answer=False)
-        capacity = target.engine.capacity(pages, after.log)
+        status, host = target.status(before.status.cursor), target.host_answer(since=before.status.now)
+        after = Look(status, HostFacts.read(host))
+        pages, log = target.pages(answer=False), [*start.log, *status.log]
+        capacity = target.engine.capacity(pages, log)
         measurement = summarise(
             parse_records(records.splitlines()),
             list(load.levels),
-            facts={"load_time": load_time, "kv_capacity": capacity.kv_tokens},
+            facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
             generator_failure=failure,
         )
-        observed = target.inspect()
-        tools.secrets.learn_observed(observed)
-        version = target.engine.version(pages, after.log)
-        conditions = fingerprint(attempt.contact, observed, version, load, tools.secrets)
-        events = _hard_events(before, after, letter)
+        conditions = fingerprint(
+            attempt.contact, _present(attempt, letter, host, target.engine.version(pages, log)), load, tools.secrets
+        )
+        events, notes = hard_events(before, after, letter), observations(before, after, letter)
         outcome.update(
-            phase=letter, host=target.name, fresh_start=fresh_start, summary=measurement.to_json(),
+            phase=letter, host=target.name, fresh_start=start.fresh, summary=measurement.to_json(),
             blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
             conditions=conditions.to_json(), events=[event.text for event in events], generator=generator,
         )  # fmt: skip
-    return Phase(letter, measurement, conditions, events)
+    return Phase(letter, measurement, conditions, events, notes, status.identity)
+
+
+def _present(attempt: Attempt, letter: Letter, host: Mapping[str, Any], version: str | None) -> Present:
+    target, tools = attempt.target, attempt.tools
+    observed = target.inspect()
+    tools.secrets.learn_observed(observed)
+    model = model_digest(read_model(target, observed, attempt.model, tools))
+    found = model_digest(attempt.model)
+    if letter == "A" and None not in (model, found) and model != found:
+        # The measured process may have loaded either: that is equal to no later measurement.
+        model = f"{found} when the run began, {model} after the measurement"
+    return Present(target.hello(), host, observed, model, version)
 
 
 def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None, dict[str, Any]]:
@@ -84,16 +117,3 @@ def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None
             raise
         return "", str(error), {}
     return zlib.decompress(base64.b64decode(answer["records"])).decode(), None, dict(answer.get("summary") or {})
-
-
-def _hard_events(before: Status, after: Status, letter: str) -> tuple[HardEvent, ...]:
-    """What needs no statistics: the process is another one, or memory ran out."""
-    phase: Any = letter
-    events = []
-    if before.process is None or after.process is None:
-        events.append(HardEvent("process_gone", "the service's process ended under load", phase))
-    elif (before.process.pid, before.process.start_ticks) != (after.process.pid, after.process.start_ticks):
-        events.append(HardEvent("process_restarted", "the service was restarted under load", phase))
-    if any("oom-kill" in line or "Out of memory: Killed" in line for line in after.log):
-        events.append(HardEvent("oom_kill", "the kernel ended a process for lack of memory", phase))
-    return tuple(events)

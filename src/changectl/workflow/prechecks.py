@@ -13,6 +13,7 @@ from changectl.core.errors import HostCallError
 from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
 from changectl.core.precheck import CheckResult, Situation
 from changectl.workflow.contact import Contact
+from changectl.workflow.locate import read_by_engine
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 from changectl.workflow.values import NOT_IN_FILES
@@ -50,6 +51,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         setting=wanted.setting or wanted.twin,
         to=wanted.to,
         edited_files=(contact.edit.path,),
+        read_by_engine=read_by_engine(target.service.carriers),
         values=[row for row in contact.values if row.file is not NOT_IN_FILES],
         settings_before=before if known else None,
         settings_after=after if known else None,

@@ -83,7 +83,7 @@ class _Wait:
         self.first = self.first or self.status
         self.cursor = self.status.cursor or self.cursor
         self.log = [*self.log, *self.status.log][-LOG_KEPT:]
-        gone = self.status.process is None
+        gone = self.status.process is None and not self.status.preparing
         self.down_since = (self.down_since or now) if gone else None
         cause = self.target.engine.deepest_cause(self.log)
         if cause is not None and self.cause is None:
@@ -101,6 +101,8 @@ class _Wait:
             return "crash_loop", f"it ends by itself ({self.status.result or 'no result'}){self._because()}"
         if self.down_since is not None and now - self.down_since >= DOWN_FOR:
             status = "" if self.status.exec_status is None else f" (status {self.status.exec_status})"
+            if (self.status.sub or "").startswith("auto-restart"):
+                return "crash_loop", f"it ends by itself, and the manager starts it again{self._because()}"
             return "process_gone", f"its process ended{status} and did not come back{self._because()}"
         return None
 
@@ -157,20 +159,16 @@ def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
     if readiness.state != "ready":
         return None
     again = target.status(wait.cursor)
-    if again.process is None or _identity(again) != _identity(wait.status):
+    if again.process is None or again.identity != wait.status.identity:
         return None  # it answered and was replaced meanwhile: the new process has to show that it stays
     loaded = again.running_for if again.running_for is not None else elapsed
     return Ready(loaded, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
 
 
-def _identity(status: Status) -> tuple[int, int | None] | None:
-    return (status.process.pid, status.process.start_ticks) if status.process else None
-
-
 def _doing(wait: _Wait) -> str:
     """What the engine does now: bytes read, and its last line."""
     process = wait.status.process if wait.status else None
-    parts = ["loading"]
+    parts = ["preparing the start" if wait.status and wait.status.preparing else "loading"]
     if process is not None and process.read_bytes:
         parts.append(f"{process.read_bytes / 1e6:.0f} MB read")
     if wait.log:

@@ -19,7 +19,7 @@ from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, REVERTED, Restored, bring_back, collect_evidence, left_alone
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import Acceptance, NotKept, try_change
+from changectl.workflow.trial import Acceptance, NotKept, Trial, still_good, try_change
 
 NOT_ARMED = "this version has no dead-man: until the run ends, the journal alone knows the way back"
 
@@ -34,7 +34,12 @@ class StepRun:
     recorder: Recorder
     acceptance: Acceptance
     attempts: list[Attempt] = field(default_factory=list)
-    judgements: list[Judgement] = field(default_factory=list)  # one of each instance that was tried
+    trials: list[Trial] = field(default_factory=list)  # one of each instance that was tried, in order
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """One of each instance that was tried."""
+        return [trial.judgement for trial in self.trials]
 
     @property
     def judgement(self) -> Judgement | None:
@@ -155,8 +160,9 @@ def _arm(run: StepRun) -> None:
 def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
     """Try one instance; the verdict decides whether the next one follows."""
     run.tools.interrupts.check()
-    judgement = try_change(attempt, run.acceptance, fresh_baseline=fresh_baseline)
-    run.judgements.append(judgement)
+    trial = try_change(attempt, run.acceptance, fresh_baseline=fresh_baseline)
+    run.trials.append(trial)
+    judgement = trial.judgement
     match judgement.verdict:
         case Verdict.REGRESSED:
             raise NotKept("regressed", "; ".join(str(reason) for reason in judgement.reasons), judgement)
@@ -177,6 +183,9 @@ def _keep_unjudged(run: StepRun, judgement: Judgement) -> bool:
 
 
 def _keep(run: StepRun) -> Ending:
+    for attempt, trial in zip(run.attempts, run.trials, strict=True):
+        run.tools.interrupts.check()
+        still_good(attempt, trial.process, run.tools.clock)
     _disarm(run, run.recorder)
     run.tools.interrupts.check()  # the last moment: from here on it is kept
     if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:

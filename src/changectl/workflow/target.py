@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from changectl.core.engine import Engine, Pages, pages_from
 from changectl.core.manager import Manager
-from changectl.core.observed import Hello, HostFacts, Model, Observed, ProcessFacts, Status
+from changectl.core.observed import Hello, Model, Observed, ProcessFacts, Status
 from changectl.core.ports import Door, HostAddress, Progress
 from changectl.core.service import Service
 from changectl.core.settings import Carrier
 
 CALL_TIMEOUT = 60.0  # seconds for a call that only looks
-DIGEST_TIMEOUT = 3600.0  # seconds; a full digest reads every byte of a model once
+DIGEST_TIMEOUT = 600.0  # seconds without a sign of life; a full digest reads every byte, and says so as it gets on
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,15 @@ class Target:
         """Who the host is."""
         return Hello.read(self.ask("hello", {}))
 
-    def host(self) -> HostFacts:
-        """The host's specification."""
-        return HostFacts.read(self.host_answer())
+    def host_answer(self, *, also: Sequence[str] = (), since: float | None = None) -> dict[str, Any]:
+        """The host's specification as it came.
 
-    def host_answer(self) -> dict[str, Any]:
-        """The host's specification as it came, for the snapshot."""
-        return self.ask("host", {"paths": [self.service.model_path, self.state_path, *self.files]})
+        Args:
+            also: further paths whose free space is asked for.
+            since: by the host's clock; from then on, what the kernel's log says of killed processes and broken GPUs.
+        """
+        paths = dict.fromkeys([self.service.model_path, self.state_path, *self.files, *also])
+        return self.ask("host", {"paths": list(paths), **({} if since is None else {"since": since})})
 
     @property
     def state_path(self) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from changectl.core.conditions import single_difference
+from changectl.core.conditions import single_difference, unknown
 from changectl.core.judgement import Judgement
+from changectl.core.lifecycle import DIED
 from changectl.core.plan import Plan
+from changectl.core.ports import Clock
 from changectl.core.step import Step
 from changectl.core.verdict import judge_quick
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
-from changectl.workflow.measure import Phase, measure
+from changectl.workflow.measure import Phase, Start, measure
 from changectl.workflow.ready import NotReady, Ready
+
+PAUSES = (0.0, 1.0, 3.0)  # seconds before each look at a service that is to be kept
 
 
 class NotKept(Exception):
@@ -36,7 +40,15 @@ class Acceptance:
     checks: Sequence[str]  # testinfra files, absolute
 
 
-def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool) -> Judgement:
+@dataclass(frozen=True)
+class Trial:
+    """What came of one instance: the judgement, and the process that it is about."""
+
+    judgement: Judgement
+    process: tuple[int, int | None] | None
+
+
+def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool) -> Trial:
     """Change one instance and judge it.
 
     Raises:
@@ -47,20 +59,38 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     attempt.change()
     ready = _started(attempt, "the new configuration")
     _prove_effect(attempt, ready)
-    after = measure(attempt, "B", acceptance.load, load_time=ready.seconds, fresh_start=True)
+    after = measure(attempt, "B", acceptance.load, Start(True, ready.log, ready.seconds))
     _run_checks(attempt, acceptance)
     judgement = _judge(attempt, acceptance, before, after)
     attempt.recorder.note("verdict", {"host": attempt.target.name, **judgement.to_json()})
-    return judgement
+    return Trial(judgement, after.process)
+
+
+def still_good(attempt: Attempt, process: tuple[int, int | None] | None, clock: Clock) -> None:
+    """The last look before a change counts as kept: what was judged has to be what runs, and it has to answer.
+
+    Raises:
+        NotKept: the judged process is gone, or it does not answer any more.
+    """
+    target, said = attempt.target, ""
+    for pause in PAUSES:
+        clock.sleep(pause)
+        if process is None or target.status().identity != process:
+            raise NotKept(DIED, f"{target.name}: the process that was judged does not run any more")
+        readiness = target.engine.readiness(target.pages(answer=True), target.service.model.name)
+        if readiness.state == "ready" and target.status().identity == process:
+            return
+        said = readiness.detail
+    raise NotKept(DIED, f"{target.name}: it was judged, and does not answer any more: {said}")
 
 
 def _baseline(attempt: Attempt, acceptance: Acceptance, fresh: bool) -> Phase:
     if not fresh:
         attempt.tools.reporter.note(f"{attempt.target.name}: baseline without a restart (the only instance)")
-        return measure(attempt, "A", acceptance.load, load_time=None, fresh_start=False)
+        return measure(attempt, "A", acceptance.load, Start(False, attempt.contact.status.whole_log))
     attempt.restart()
     ready = _started(attempt, "the saved configuration")
-    return measure(attempt, "A", acceptance.load, load_time=ready.seconds, fresh_start=True)
+    return measure(attempt, "A", acceptance.load, Start(True, ready.log, ready.seconds))
 
 
 def _started(attempt: Attempt, what: str) -> Ready:
@@ -114,7 +144,9 @@ def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase
         accept=[guard for guard in guards if guard.source == "accept"],
         expect=step.expect.gains,
         undeclared_differences=single_difference(before.conditions, after.conditions, _declared(attempt)),
+        unread_conditions=unknown(before.conditions, after.conditions),
         hard_events=[*before.events, *after.events],
+        observations=[*before.observations, *after.observations],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,6 +57,38 @@ def test_progress_is_passed_on_as_it_comes() -> None:
     seen: list[Any] = []
     Conversation("gpu1", ScriptedPipe(script)).call("model", {}, timeout=5, progress=seen.append)
     assert seen == [{"done": 1}, {"done": 2}]
+
+
+@dataclass
+class SlowPipe:
+    """A host that says every now and then that it gets on, and answers in the end."""
+
+    pause: float
+    signs: int
+    answer: bool = True
+
+    def send(self, data: bytes) -> None:
+        self.id = json.loads(data)["id"]
+
+    def receive(self, seconds: float) -> bytes:
+        time.sleep(min(self.pause, seconds))
+        self.signs -= 1
+        line: dict[str, Any] = {"id": self.id, "progress": {}} if self.signs >= 0 else {"id": self.id, "ok": {}}
+        return json.dumps(line).encode() + b"\n" if self.signs >= 0 or self.answer else b""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def test_a_call_may_take_any_time_while_the_host_says_that_it_gets_on() -> None:
+    began = time.monotonic()
+    Conversation("gpu1", SlowPipe(0.05, signs=8)).call("measure", {}, timeout=0.2)
+    assert time.monotonic() - began > 0.3
+
+
+def test_a_host_that_falls_silent_is_given_up_after_its_last_sign_of_life() -> None:
+    with pytest.raises(ContactLost, match="`measure` in time"):
+        Conversation("gpu1", SlowPipe(0.05, signs=3, answer=False)).call("measure", {}, timeout=0.2)
 
 
 def test_a_failure_on_the_host_keeps_its_reason() -> None:

@@ -3,7 +3,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changectl.core.conditions import Difference, Fingerprint, differences, not_effective, single_difference
+from changectl.core.conditions import (
+    Difference,
+    Fingerprint,
+    differences,
+    must_be_known,
+    not_effective,
+    single_difference,
+    unknown,
+)
 
 FACTS = {
     "model": "sha256:aa",
@@ -54,6 +62,17 @@ def test_an_added_and_a_removed_parameter_are_differences() -> None:
 def test_a_fact_known_on_one_side_only_is_a_difference_and_unknown_facts_are_named() -> None:
     assert [found.key for found in differences(A, changed(kernel="6.1"))] == ["kernel"]
     assert A.unknown() == ("kernel",)
+
+
+def test_a_fact_that_either_side_lacks_is_unknown_even_where_nothing_differs() -> None:
+    assert unknown(A, changed(kernel="6.1")) == ["kernel"]
+    # An empty group beside one that was not read differs in no member.
+    assert unknown(Fingerprint({"environment": None}), Fingerprint({"environment": {}})) == ["environment"]
+
+
+def test_settings_files_and_model_must_be_known_and_nothing_else() -> None:
+    assert all(must_be_known(name) for name in ("settings", "settings.x", "files./etc/x.yaml", "model"))
+    assert not any(must_be_known(name) for name in ("kernel", "environment", "modelled"))
 
 
 def test_a_bare_name_declares_settings_variables_and_files_only() -> None:

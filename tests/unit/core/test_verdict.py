@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from changectl.core.conditions import Difference
 from changectl.core.measurement import LevelMeasurement, Measurement
 from changectl.core.metrics import parse_expectation, parse_guard
-from changectl.core.verdict import HardEvent, Judgement, Verdict, judge_quick
+from changectl.core.verdict import HardEvent, Judgement, Reason, Verdict, judge_quick
 
 MS = 0.001
 
@@ -261,6 +261,77 @@ def test_a_limit_on_the_load_time_is_judged_by_the_phase() -> None:
     quick, long = phase(facts={"load_time": 8.0}), phase(facts={"load_time": 12.0})
     assert judge_quick(quick, quick, slo=guard).verdict is Verdict.NO_GROSS_HARM
     assert judge_quick(quick, long, slo=guard).verdict is Verdict.REGRESSED
+
+
+def test_a_limit_needs_twenty_good_answers_too() -> None:
+    few = level(n=12, ok=12, finish={"length": 12})
+    for limit in ("<= 50ms", "<= 500ms"):
+        judgement = judge_quick(phase(), phase(few), slo=[parse_guard("ttft_user_p50", limit)])
+        assert judgement.verdict is Verdict.INCONCLUSIVE
+        assert state(judgement, "ttft_user_p50 at normal") == "not measurable"
+
+
+def test_a_limit_on_failures_is_held_against_few_requests_as_well() -> None:
+    judgement = judge_quick(phase(), phase(failing(2, n=15)), slo=[parse_guard("failures", "<= 5%")])
+    assert judgement.verdict is Verdict.REGRESSED
+
+
+def test_so_few_good_answers_because_most_failed_break_a_limit() -> None:
+    bad = dataclasses.replace(failing(90), latency={"ttft_user": {"p50": math.inf}})
+    judgement = judge_quick(phase(), phase(bad), slo=[parse_guard("ttft_user_p50", "<= 500ms")])
+    assert judgement.verdict is Verdict.REGRESSED
+    assert state(judgement, "ttft_user_p50 at normal") == "breach"
+
+
+def capacity(tokens: float | None) -> Measurement:
+    return phase(facts={"kv_capacity": tokens})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (9000.0, 8000.0, Verdict.NO_GROSS_HARM),
+        (9000.0, 6000.0, Verdict.REGRESSED),
+        (9000.0, 60000.0, Verdict.NO_GROSS_HARM),
+        (9000.0, None, Verdict.INCONCLUSIVE),
+        (None, 9000.0, Verdict.NO_GROSS_HARM),
+        (None, None, Verdict.NO_GROSS_HARM),
+    ],
+)
+def test_a_context_cache_half_again_as_small_is_regressed(
+    before: float | None, after: float | None, verdict: Verdict
+) -> None:
+    assert judge_quick(capacity(before), capacity(after)).verdict is verdict
+
+
+def test_whoever_says_how_small_the_cache_may_get_is_believed() -> None:
+    accept = [parse_guard("kv_capacity", ">= 4000 tokens", "accept")]
+    assert judge_quick(capacity(9000.0), capacity(5000.0), accept=accept).verdict is Verdict.NO_GROSS_HARM
+    assert judge_quick(capacity(9000.0), capacity(3000.0), accept=accept).verdict is Verdict.REGRESSED
+
+
+def test_a_cache_alone_is_no_evidence() -> None:
+    few = Measurement((level(n=5, ok=5),), {"kv_capacity": 9000.0})
+    assert judge_quick(few, few).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("name", ["settings", "files./etc/x", "model"])
+def test_without_settings_files_or_model_nothing_is_compared(name: str) -> None:
+    judgement = judge_quick(phase(), phase(), unread_conditions=[name, "kernel"])
+    assert judgement.verdict is Verdict.INVALID
+    assert codes(judgement) == ["conditions_unknown"]
+
+
+def test_other_conditions_that_were_not_read_are_named_with_the_verdict() -> None:
+    judgement = judge_quick(phase(), phase(), unread_conditions=["environment", "kernel"])
+    assert judgement.verdict is Verdict.NO_GROSS_HARM
+    assert [flag.text.rpartition(": ")[2] for flag in judgement.flags] == ["environment, kernel"]
+
+
+def test_what_was_observed_is_shown_and_judged_by_nobody() -> None:
+    seen = Reason("swapped_in", "the host read back from swap")
+    judgement = judge_quick(phase(), phase(), observations=[seen])
+    assert (judgement.verdict, judgement.flags) == (Verdict.NO_GROSS_HARM, (seen,))
 
 
 def test_an_undeclared_difference_is_invalid_and_named() -> None:

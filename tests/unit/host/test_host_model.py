@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from changectl_host import dispatch, facts, gguf
+from changectl_host import dispatch, facts, gguf, model
 
 
 def text(value: str) -> bytes:
@@ -146,3 +146,12 @@ def test_readable_means_the_file_and_every_folder_above_it(tmp_path: Path) -> No
     path.parent.chmod(0o700)
     assert ask(path, uid=me + 4711, gids=[group])["readable_by"]["all"] is False
     path.parent.chmod(0o755)
+
+
+def test_a_large_file_says_that_it_gets_on_while_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "m.bin").write_bytes(b"x" * (64 << 20))
+    told: list[dict[str, Any]] = []
+    model.model({"path": str(tmp_path / "m.bin"), "deep": True}, told.append, tick=0.001)
+    assert len(told) > 1
+    assert [entry["hashed_bytes"] for entry in told] == sorted(entry["hashed_bytes"] for entry in told)
+    assert told[-1] == {"hashed_bytes": 64 << 20, "total_bytes": 64 << 20}

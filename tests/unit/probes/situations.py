@@ -75,7 +75,7 @@ def status(**changed: Any) -> Status:
 
 
 def host(**changed: Any) -> HostFacts:
-    disks = {"/var/lib/changectl": {"free": 10 * GIB, "read_only": False}, "/etc": {"free": GIB, "read_only": False}}
+    disks = {"/var/lib/changectl": {"free": 10 * GIB, "read_only": False}, UNIT: {"free": GIB, "read_only": False}}
     memory = {"total": 16 * GIB, "available": 8 * GIB}
     return HostFacts.read({"disks": disks, "memory": memory, "gpu": {"present": False}} | changed)
 

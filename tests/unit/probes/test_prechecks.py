@@ -28,6 +28,7 @@ from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitV
 from changectl.core.precheck import CheckState, Seen, Situation, ThreeValues, refuses
 
 VLLM = engines.load("vllm")
+OWN = "/etc/chat.yaml"  # read by the engine itself
 NEWER = int((STARTED + 60) * 1e9)
 UNKNOWN = Seen(known=False, why="not read")
 SHARE = {"engine": VLLM, "nvml": gpus()}
@@ -106,9 +107,11 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
     (
         "disk_space",
         "failed",
-        {"host": host(disks={"/var/lib/changectl": {"free": 10 * GIB}, "/etc": {"free": GIB, "read_only": True}})},
+        {"host": host(disks={"/var/lib/changectl": {"free": 10 * GIB}, UNIT: {"free": GIB, "read_only": True}})},
     ),
-    ("disk_space", "unknown", {"host": host(disks={"/etc": {"free": GIB}})}),
+    ("disk_space", "failed", {"host": host(disks={"/var/lib/changectl": {"free": 10 * GIB}, UNIT: {"free": 9}})}),
+    ("disk_space", "unknown", {"host": host(disks={UNIT: {"free": GIB}})}),
+    ("disk_space", "unknown", {"host": host(disks={"/var/lib/changectl": {"free": 10 * GIB}})}),
     ("disk_space", "unknown", {"host": None}),
     ("host_memory", "failed", {"settings_after": {"ctx-size": "900000000"}}),
     ("host_memory", "unknown", {"settings_after": {"ctx-size": "1024"}, "host": host(memory=None)}),
@@ -327,3 +330,42 @@ def test_what_stands_in_the_way_of_a_restore_is_told_in_words() -> None:
 
     assert "/etc/chat.env: no space is left" in result.detail
     assert "{" not in result.detail
+
+
+def test_a_full_or_read_only_file_system_of_the_model_is_no_reason_to_refuse() -> None:
+    disks = {
+        "/var/lib/changectl": {"free": 10 * GIB},
+        UNIT: {"free": GIB},
+        "/srv/m.gguf": {"free": 0, "read_only": True},
+    }
+    assert probes.load("disk_space").run(situation(host=host(disks=disks))).state == "passed"
+
+
+@pytest.mark.parametrize(
+    ("changed", "state"),
+    [
+        ({"observed": observed(files={UNIT: file(), OWN: file(mtime_ns=NEWER)})}, "failed"),
+        ({"observed": observed(files={UNIT: file(), OWN: file(mtime_ns=None)})}, "unknown"),
+        ({"observed": observed(files={UNIT: file()})}, "unknown"),
+        ({"observed": observed(process=None)}, "unknown"),
+    ],
+)
+def test_a_file_that_the_engine_reads_itself_must_be_older_than_the_process(
+    changed: dict[str, Any], state: CheckState
+) -> None:
+    result = probes.load("edited_since_start").run(situation(read_by_engine=(OWN,), **changed))
+    assert (result.state, result.level, result.refuses) == (state, "required", True)
+    assert "the process does not show" in result.hint
+
+
+def test_beside_a_file_that_the_engine_reads_itself_others_are_told_only() -> None:
+    files = {UNIT: file(mtime_ns=NEWER), OWN: file()}
+    result = probes.load("edited_since_start").run(situation(read_by_engine=(OWN,), observed=observed(files=files)))
+    assert (result.state, result.level) == ("failed", "advice")
+
+
+def test_an_access_control_list_that_nobody_understands_is_told_and_refuses_nothing() -> None:
+    readable = {"uid": 990, "all": None, "not": [], "unclear": ["m.gguf"]}
+    result = probes.load("model_readable").run(situation(model=model(readable_by=readable)))
+    assert (result.state, result.level) == ("unknown", "advice")
+    assert "m.gguf" in result.detail

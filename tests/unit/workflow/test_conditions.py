@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
 import pytest
+from tests.workflow.fake_host import FakeHost, Process
 from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 
-from changectl.core.conditions import single_difference
+from changectl.core.conditions import Fingerprint, single_difference, unknown
 from changectl.core.errors import Refused
-from changectl.workflow.conditions import LoadPlan, fingerprint, load_plan
+from changectl.workflow.conditions import LoadPlan, Present, fingerprint, load_plan, model_digest
 from changectl.workflow.contact import Contact, make_contact, open_target
 
 PROMPTS = [{"id": "p", "prompt": "once"}]
@@ -64,42 +68,115 @@ def test_the_token_travels_in_the_job_and_in_no_fact() -> None:
     assert token not in str(load.facts())
 
 
+def present(found: Contact, version: str | None = "b1") -> Present:
+    target = found.target
+    model = model_digest(target.model(None))
+    return Present(target.hello(), target.host_answer(), target.inspect(), model, version)
+
+
+@dataclass
+class Scene:
+    """One instance that was contacted, and what is so there now."""
+
+    stage: Stage = field(default_factory=Stage)
+
+    def __post_init__(self) -> None:
+        self.found, self.load = contact(self.stage), plan_for(self.stage)
+
+    @property
+    def process(self) -> Process:
+        assert self.stage.host.process is not None
+        return self.stage.host.process
+
+    def now(self, version: str | None = "b1") -> Fingerprint:
+        return fingerprint(self.found, present(self.found, version), self.load, self.stage.tools.secrets)
+
+    def moved(self, before: Fingerprint, version: str | None = "b1") -> list[str]:
+        return [one.key for one in single_difference(before, self.now(version), {"parallel"})]
+
+
 def test_the_same_state_has_the_same_fingerprint() -> None:
-    stage = Stage()
-    found = contact(stage)
-    one, other = (fingerprint(found, found.observed, "b1", plan_for(stage), stage.tools.secrets) for _ in range(2))
-    assert one.digest() == other.digest()
+    scene = Scene()
+    assert scene.now().digest() == scene.now().digest()
+    assert unknown(scene.now(), scene.now()) == []
 
 
 def test_the_declared_change_is_one_difference_and_anything_else_another() -> None:
-    stage = Stage()
-    found, load, secrets = contact(stage), plan_for(stage), stage.tools.secrets
-    before = fingerprint(found, found.observed, "b1", load, secrets)
-    assert stage.host.process is not None
-    stage.host.process.argv[-1] = "8"
-    after = fingerprint(found, found.target.inspect(), "b1", load, secrets)
-    assert single_difference(before, after, {"parallel"}) == []
+    scene = Scene()
+    before = scene.now()
+    scene.process.argv[-1] = "8"
+    assert scene.moved(before) == []
+    scene.process.environ["LD_PRELOAD"] = "/x.so"
+    assert scene.moved(before) == ["environment.LD_PRELOAD"]
 
-    stage.host.process.environ["LD_PRELOAD"] = "/x.so"
-    moved = fingerprint(found, found.target.inspect(), "b1", load, secrets)
-    assert [one.key for one in single_difference(before, moved, {"parallel"})] == ["environment.LD_PRELOAD"]
-    newer = fingerprint(found, found.observed, "b2", load, secrets)
-    assert [one.key for one in single_difference(before, newer, {"parallel"})] == ["engine_version"]
+
+def test_a_newer_engine_is_a_difference() -> None:
+    scene = Scene()
+    assert scene.moved(scene.now(), "b2") == ["engine_version"]
+
+
+CHANGES: dict[str, Callable[[FakeHost], None]] = {
+    "model": lambda host: host.model.update({"m.gguf": (100, "bb")}),
+    "kernel": lambda host: setattr(host, "kernel", "6.2"),
+    "boot": lambda host: setattr(host, "boot", "c"),
+    "user": lambda host: host.facts.update(uid=0),
+    "program": lambda host: host.facts.update(program=[10, 9, 9]),
+    "limits": lambda host: host.facts.update(limits={"Max open files": ["64", "64"]}),
+    "caller": lambda host: setattr(host, "name", "other"),
+    "port_held_by_the_service": lambda host: host.facts.update(tree=[], pid=1),
+}
+
+
+@pytest.mark.parametrize("fact", CHANGES)
+def test_everything_is_read_anew_so_that_what_moved_is_seen(fact: str) -> None:
+    scene = Scene()
+    before = scene.now()
+    CHANGES[fact](scene.stage.host)
+    assert fact in scene.moved(before)
+
+
+@pytest.mark.parametrize("fact", ["argv", "environ", "uid", "program", "limits"])
+def test_what_cannot_be_read_is_named_and_not_taken_to_be_equal(fact: str) -> None:
+    scene = Scene()
+    scene.stage.host.facts[fact] = None
+    named = {"argv": "settings", "environ": "environment", "uid": "user"}.get(fact, fact)
+    assert named in unknown(scene.now(), scene.now())
+
+
+def test_a_model_file_without_digest_leaves_the_model_unknown() -> None:
+    scene = Scene()
+    model = scene.found.model
+    unread = model.model_copy(update={"files": [model.files[0].model_copy(update={"sha256": None})]})
+    assert model_digest(unread) is None
+    assert model_digest(model.model_copy(update={"files": []})) is None
+
+
+def test_another_flag_with_the_same_value_is_not_taken_for_the_changed_one() -> None:
+    scene = Scene()
+    scene.process.argv = ["/opt/llama-server", "--keep", "4", "--parallel", "4"]
+    before = scene.now()
+    scene.process.argv = ["/opt/llama-server", "--keep", "4", "--parallel", "2"]
+    assert scene.moved(before) == []
+    scene.process.argv = ["/opt/llama-server", "--keep", "2", "--parallel", "2"]
+    assert scene.moved(before) == ["command"]
 
 
 def test_what_systemd_makes_anew_for_every_start_is_no_difference() -> None:
-    stage = Stage()
-    found, load, secrets = contact(stage), plan_for(stage), stage.tools.secrets
-    before = fingerprint(found, found.observed, "b1", load, secrets)
-    assert stage.host.process is not None
-    stage.host.process.environ["INVOCATION_ID"] = "1"
-    assert single_difference(before, fingerprint(found, found.target.inspect(), "b1", load, secrets), set()) == []
+    scene = Scene()
+    before = scene.now()
+    scene.process.environ["INVOCATION_ID"] = "1"
+    assert scene.moved(before) == []
 
 
 def test_values_of_variables_are_kept_as_digests() -> None:
-    stage = Stage()
-    assert stage.host.process is not None
-    stage.host.process.environ["ODD_NAME"] = "a-value-nobody-may-see"
-    found = contact(stage)
-    facts = fingerprint(found, found.observed, "b1", plan_for(stage), stage.tools.secrets).to_json()
-    assert "a-value-nobody-may-see" not in str(facts)
+    scene = Scene()
+    scene.process.environ["ODD_NAME"] = "a-value-nobody-may-see"
+    assert "a-value-nobody-may-see" not in str(scene.now().to_json())
+
+
+def test_the_warm_up_reaches_every_stream_twice() -> None:
+    stage = Stage(service_text=SERVICE.replace("8 streams", "32 streams"))
+    target = open_target(stage.placed[0], stage.tools)
+    assert plan_for(stage).job(target, "s")["warmup"] == {"requests": 64}
+    few = Stage(service_text=SERVICE.replace("8 streams", "1 stream"))
+    assert plan_for(few).job(target, "s")["warmup"] == {"requests": 8}

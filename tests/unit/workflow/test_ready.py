@@ -142,3 +142,27 @@ def test_no_deadline_is_longer_than_an_instance_may_be_out() -> None:
     assert deadline_for(target_of(Stage(service_text=text)), None) == Deadline(
         10.0, "the service file (limits: max_out)"
     )
+
+
+def test_what_a_unit_does_before_its_process_may_take_its_time() -> None:
+    stage = Stage()
+    stage.host.prepares = 8.0
+    result = wait(stage)
+    assert isinstance(result, Ready)
+    assert any("preparing the start" in told for told in stage.reporter.waits)
+    assert result.seconds == pytest.approx(1.0, abs=1.0)
+
+
+def test_the_deadline_holds_for_what_comes_before_the_process_too() -> None:
+    stage = Stage()
+    stage.host.prepares = 1000.0
+    assert failed(stage, 10.0).reason == "deadline"
+
+
+def test_a_unit_that_waits_for_its_next_start_is_a_crash_loop() -> None:
+    stage = Stage()
+    stage.host.waits_to_restart = True
+    stage.host.refuses = lambda argv: "something nobody knows"
+    result = failed(stage, 600.0)
+    assert result.reason == "crash_loop"
+    assert result.seconds < 10
