@@ -14,6 +14,7 @@ from typing import Any
 
 from changectl.adapters.ansible_defaults import defaults
 from changectl.adapters.environment import for_ansible
+from changectl.adapters.templated import filled
 from changectl.adapters.vault import Vault, encrypted_files, forget
 from changectl.core.errors import InputError, Problem
 from changectl.core.ports import HostAddress
@@ -104,7 +105,7 @@ class AnsibleInventory:
         variables: dict[str, Any] = {**defaults(self.environ, Path.cwd()), **own}
         variables.setdefault("inventory_hostname", name)
         variables.setdefault("ansible_host", name)
-        return variables
+        return filled(variables, name, str(self.source))
 
     def _unreadable(self, why: str) -> InputError:
         return InputError(

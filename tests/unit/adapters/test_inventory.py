@@ -189,3 +189,35 @@ def test_an_inventory_file_that_is_encrypted_is_learned(vault: tuple[Path, str],
 
     assert host.variables["door"] == f"{SECRET} again"
     assert set(learned) == {SECRET, f"{SECRET} again"}
+
+
+# -- templates in the variables of connections -------------------------------------------------------------------------
+def test_templates_that_say_how_to_reach_a_host_are_filled_as_ansible_would(tmp_path: Path) -> None:
+    text = """\
+all:
+  hosts:
+    gpu1:
+      site: north
+      login: ops
+      vault_become: "{{ login }}-secret"
+      ansible_host: "{{ inventory_hostname }}.{{ site }}.example.org"
+      ansible_become_password: "{{ vault_become }}"
+      ansible_python_interpreter: "{{ ansible_playbook_python }}"
+      ansible_remote_tmp: "{{ lookup('env', 'TMPDIR') }}"
+      other: "{{ site }}"
+"""
+    (host,) = inventory(tmp_path, text).hosts("gpu1")
+
+    assert host.variables["ansible_host"] == "gpu1.north.example.org"
+    assert host.variables["ansible_become_password"] == "ops-secret"
+    assert host.variables["ansible_python_interpreter"] == sys.executable
+    assert host.variables["ansible_remote_tmp"].startswith("{{")  # not needed for connecting
+    assert host.variables["other"] == "{{ site }}"
+
+
+@pytest.mark.parametrize("template", ["{{ vault_become }}", "{{ lookup('env', 'X') }}", "{{ 'a' | no_such_filter }}"])
+def test_a_password_whose_template_cannot_be_filled_is_named_and_not_sent(template: str, tmp_path: Path) -> None:
+    text = f'all: {{hosts: {{gpu1: {{ansible_become_password: "{template}"}}}}}}\n'
+
+    with pytest.raises(InputError, match=r"ansible_become_password: .*for host gpu1"):
+        inventory(tmp_path, text).hosts("gpu1")
