@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List
 
-from . import facts, manager, process, program, snapshot, swap, system
+from . import command, facts, manager, process, program, snapshot, swap, system
 from .failure import Failure, from_os_error
 from .state import Run, mutating, save_json
 
@@ -30,7 +30,7 @@ def capture(args: Dict[str, Any]) -> Dict[str, Any]:
             raise Failure("already_captured", message)
         run.record("capture.intent", files=paths)
         running = _save_process(run, args)
-        problems = prove(run, files)
+        problems = [*prove(run, files), *_not_startable(args, running)]
         content = {"files": files, "manager": args.get("manager"), "extra": args.get("extra") or {}}
         digest = snapshot.save_manifest(run, content)
         system.save(run.path("program.pyz"), program.program_zip())
@@ -66,6 +66,20 @@ def _save_process(run: Run, args: Dict[str, Any]) -> Any:
     run.make("snapshot")
     save_json(path, found)
     return {key: value for key, value in found.items() if key != "environ"}
+
+
+def _not_startable(args: Dict[str, Any], running: Any) -> Problems:
+    """A service that only root could start again must not be stopped by anybody else."""
+    if running is None or args.get("manager") is None:
+        return []
+    name, settings = manager.read(args["manager"])
+    if name != "command":
+        return []
+    try:
+        command.require_user(settings, running)
+    except Failure as failure:
+        return [{"path": settings["start"][0], "problem": failure.message, "reason": failure.reason}]
+    return []
 
 
 def prove(run: Run, files: Dict[str, Dict[str, Any]]) -> Problems:

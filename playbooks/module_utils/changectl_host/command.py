@@ -83,43 +83,65 @@ def signal_stop(settings: Dict[str, Any], pid: int, run: Run, timeout: float) ->
         raise from_os_error(error, f"stopping process {pid}") from error
 
 
+def require_user(settings: Dict[str, Any], process: Optional[Dict[str, Any]]) -> None:
+    """Raises Failure `other_user` when this user could not start the service as the user that it runs as."""
+    uid = identity(settings, process)["uid"]
+    if uid is not None and os.geteuid() not in (0, uid):
+        message = f"the service runs as uid {uid}, and only root could start it again as that user"
+        raise Failure("other_user", f"{message}: let the inventory become root, or become that user", uid=uid)
+
+
+def identity(settings: Dict[str, Any], process: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """As whom the service is started: the user that its description names, else the one that it ran as.
+
+    Returns: {uid, gid, groups}; uid None: nobody else than us.
+    """
+    entry = _user(settings)
+    if entry is not None:
+        return {"uid": entry.pw_uid, "gid": entry.pw_gid, "groups": os.getgrouplist(entry.pw_name, entry.pw_gid)}
+    return {name: (process or {}).get(name) for name in ("uid", "gid", "groups")}
+
+
 def start(settings: Dict[str, Any], run: Run, saved: Optional[Dict[str, Any]]) -> Dict[str, Any]:
     """Run the start command detached, its output in the run's folder; returns {started_pid, log_file}.
 
     Args:
         settings: the manager's description.
         run: whose folder takes the output.
-        saved: process facts of the snapshot: environment, working folder and limits to start with; None: ours.
+        saved: process facts of the snapshot: user, environment, working folder, limits, file mode mask, niceness and
+            processors to start with; None: ours.
 
     Raises:
-        Failure: `start_failed` when the start command itself cannot be run.
+        Failure: `start_failed` when the start command itself cannot be run; `other_user`.
     """
+    require_user(settings, saved)
     log = os.path.join(run.make("service"), f"{time.strftime('%Y%m%dT%H%M%S')}-{os.urandom(3).hex()}.log")
-    environment = saved["environ"] if saved else {k: v for k, v in os.environ.items() if k != commands.MARK}
+    environment = saved["environ"] or {} if saved else {k: v for k, v in os.environ.items() if k != commands.MARK}
     launch = {
         "argv": settings["start"],
         "cwd": settings.get("cwd") or (saved or {}).get("cwd") or "/",
         "environ": environment,
         "limits": (saved or {}).get("limits", {}),
         "log": log,
-        "user": _user(settings),
+        "identity": identity(settings, saved) if os.geteuid() == 0 else {},
+        **{name: (saved or {}).get(name) for name in ("umask", "nice", "affinity")},
     }
     answer = _launch(launch, run)
     launched = procfs.stat(answer["pid"])
-    identity = [answer["pid"], launched.start_ticks if launched else 0]
-    save_json(run.path("service", "launched.json"), {"identity": identity, "log_file": log})
-    return {"started_pid": _settle(settings, identity, run), "launched_pid": answer["pid"], "log_file": log}
+    started = [answer["pid"], launched.start_ticks if launched else 0]
+    save_json(run.path("service", "launched.json"), {"identity": started, "log_file": log})
+    told = {"launched_pid": answer["pid"], "log_file": log, "not_given": answer["not_given"]}
+    return {"started_pid": _settle(settings, started, run), **told}
 
 
-def _user(settings: Dict[str, Any]) -> Optional[List[Any]]:
+def _user(settings: Dict[str, Any]) -> Optional[pwd.struct_passwd]:
     name = settings.get("user")
     if name is None:
         return None
     try:
-        entry = pwd.getpwnam(name)
+        return pwd.getpwnam(name)
     except KeyError:
         raise Failure("bad_arguments", f"manager command: this host has no user {name!r}") from None
-    return [entry.pw_name, entry.pw_uid, entry.pw_gid]
 
 
 def _launch(launch: Dict[str, Any], run: Run) -> Dict[str, Any]:
@@ -144,17 +166,17 @@ def _launch(launch: Dict[str, Any], run: Run) -> Dict[str, Any]:
     return dict(answer)
 
 
-def _settle(settings: Dict[str, Any], identity: List[int], run: Run) -> Optional[int]:
+def _settle(settings: Dict[str, Any], started: List[int], run: Run) -> Optional[int]:
     """Wait until the process can be found or the start command gave up; None: not yet to be found."""
     begun = time.monotonic()
     while time.monotonic() < begun + _SETTLE:
         pid = find(settings)
         if pid is not None:
             return pid
-        if "port" in settings["pid"] and procfs.alive((identity[0], identity[1])):
+        if "port" in settings["pid"] and procfs.alive((started[0], started[1])):
             # Engines open their port late: the one who watches the start goes on from here.
             time.sleep(0.3)
-            if procfs.alive((identity[0], identity[1])):
+            if procfs.alive((started[0], started[1])):
                 return find(settings)
         if time.monotonic() > begun + 1.0 and not traces(run):
             return None

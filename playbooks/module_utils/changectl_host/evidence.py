@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List
 
-from . import manager, status, systemd
+from . import command, manager, status, systemd
 from .failure import Failure
 from .procfs import read_text
+from .state import Run
 
 _SOURCES = {
     "vmstat": "/proc/vmstat",
@@ -32,15 +34,30 @@ def evidence(args: Dict[str, Any]) -> Dict[str, Any]:
             host[name] = text
         else:
             missing[name] = f"{path} cannot be read or is empty"
-    log: List[str] = []
+    return {"log": _log(args, missing), "host": host, "missing": missing}
+
+
+def _log(args: Dict[str, Any], missing: Dict[str, str]) -> List[str]:
+    """What the service logged since the cursor that was taken before the change.
+
+    Without a cursor: since a time (systemd), else the whole newest part of the file. A `command` service without a log
+    of its own writes to the one of its last start by the run.
+    """
     name, settings = manager.read(args.get("manager"))
-    if args.get("log_file"):
-        log, _ = status.tail(args["log_file"], "0:0")
-    elif name == "systemd":
+    path, cursor = args.get("log_file"), args.get("cursor")
+    if not path and name == "systemd":
         try:
-            log, _ = systemd.journal(settings, None, float(args.get("since") or 0))
+            return systemd.journal(settings, cursor, None if cursor else float(args.get("since") or 0))[0]
         except Failure as failure:
             missing["log"] = failure.message
-    else:
+            return []
+    if not path:
+        launched = command.launched(Run.of(args)) if args.get("run") else None
+        path = launched["log_file"] if launched else None
+    if not path:
         missing["log"] = "no log file is known for this service"
-    return {"log": log, "host": host, "missing": missing}
+        return []
+    if not os.access(path, os.R_OK):
+        missing["log"] = f"{path} cannot be read"
+        return []
+    return status.tail(path, cursor or "0:0")[0]

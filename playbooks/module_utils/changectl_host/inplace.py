@@ -19,7 +19,8 @@ def overwrite(resolved: str, expected: bytes, data: bytes, wanted: Wanted) -> No
     """Write `data` over the file if it still holds `expected`, and read it back.
 
     Raises:
-        Failure: `changed_by_other`, `disk_full`, `not_permitted`, `not_written`; the old bytes are in place then.
+        Failure: `changed_by_other`, `disk_full`, `not_permitted`: the old bytes are in place then. `not_written`: they
+            are not, or somebody else writes too.
     """
     with facts.opened(resolved, os.O_RDWR) as file:
         if file.data != expected:
@@ -30,10 +31,11 @@ def overwrite(resolved: str, expected: bytes, data: bytes, wanted: Wanted) -> No
             _put(file.descriptor, data)
             _metadata(file.descriptor, wanted)
         except OSError as error:
-            _put(file.descriptor, expected)
+            _put_back(file.descriptor, expected, resolved)
             raise from_os_error(error, f"writing {resolved}") from error
         if system.read_all(file.descriptor) != data:
-            raise Failure("not_written", f"{resolved} does not hold the written bytes: somebody else writes it too")
+            message = f"{resolved} does not hold the written bytes: somebody else writes it too"
+            raise Failure("not_written", message, written=True)
 
 
 def _reserve(descriptor: int, old: int, new: int, path: str) -> None:
@@ -46,6 +48,14 @@ def _reserve(descriptor: int, old: int, new: int, path: str) -> None:
         number = ctypes.get_errno()
         if number in (errno.ENOSPC, errno.EDQUOT):
             raise from_os_error(OSError(number, os.strerror(number)), f"writing {path}")
+
+
+def _put_back(descriptor: int, expected: bytes, path: str) -> None:
+    try:
+        _put(descriptor, expected)
+    except OSError as error:
+        message = f"{path} could be neither written nor given its old bytes back: {error.strerror}"
+        raise Failure("not_written", message, written=True) from error
 
 
 def _put(descriptor: int, data: bytes) -> None:

@@ -5,12 +5,11 @@ It stands alone (no imports from this package), since it is handed to `python3 -
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 _LIMITS = {
     "Max cpu time": "RLIMIT_CPU", "Max file size": "RLIMIT_FSIZE", "Max data size": "RLIMIT_DATA",
@@ -26,26 +25,51 @@ def number(text: str) -> int:
     return resource.RLIM_INFINITY if text == "unlimited" else int(text)
 
 
-def become(launch: Dict[str, Any]) -> None:
-    """Give this process the limits, user, folder and output of the service."""
-    os.setsid()
+def take_on(launch: Dict[str, Any]) -> List[str]:
+    """Give this process the service's limits, niceness and processors; returns what this user may not give."""
+    refused = []
+    for name in ("nice", "affinity"):
+        wanted = launch.get(name)
+        if wanted is None:
+            continue
+        try:
+            if name == "nice":
+                os.setpriority(os.PRIO_PROCESS, 0, wanted)
+            else:
+                os.sched_setaffinity(0, wanted)
+        except OSError:
+            refused.append(name)
     for name, (soft, hard) in launch["limits"].items():
         which = getattr(resource, _LIMITS.get(name, ""), None)
         if which is None:
             continue
-        # Not root: a hard limit that was lowered for us cannot be raised again.
-        with contextlib.suppress(ValueError, OSError):
+        try:
             resource.setrlimit(which, (number(soft), number(hard)))
+        except (ValueError, OSError):
+            refused.append(name)  # not root: a hard limit that was lowered for us cannot be raised again
+    return refused
+
+
+def become(launch: Dict[str, Any]) -> None:
+    """Give this process the user, folder and output of the service."""
+    os.setsid()
     log = os.open(launch["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)
-    if launch["user"]:
-        name, uid, gid = launch["user"]
-        os.initgroups(name, gid)
-        os.setgid(gid)
-        os.setuid(uid)
+    if launch.get("umask") is not None:
+        os.umask(launch["umask"])
+    who = launch["identity"]
+    if who.get("uid") is not None:
+        os.setgroups(who["groups"] or [])
+        os.setresgid(who["gid"], who["gid"], who["gid"])
+        os.setresuid(who["uid"], who["uid"], who["uid"])
     os.chdir(launch["cwd"])
     for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
+
+
+def tell(writer: int, **facts: Any) -> None:
+    """One line of JSON to the parent."""
+    os.write(writer, json.dumps(facts).encode("ascii") + b"\n")
 
 
 def main() -> None:
@@ -56,15 +80,18 @@ def main() -> None:
     if pid == 0:
         try:
             os.close(reader)
+            refused = take_on(launch)
             become(launch)
+            tell(writer, not_given=refused)
             environment = {os.fsencode(k): os.fsencode(v) for k, v in launch["environ"].items()}
             os.execvpe(launch["argv"][0], launch["argv"], environment)  # noqa: S606  that is the point
         except BaseException as error:  # noqa: BLE001  the parent tells it
-            os.write(writer, str(error).encode("utf-8", "replace"))
+            tell(writer, error=str(error) or type(error).__name__)
         os._exit(127)
     os.close(writer)  # the other end closes by itself when the program takes over
-    problem = os.read(reader, 4096).decode("utf-8", "replace")
-    sys.stdout.write(json.dumps({"error": problem} if problem else {"pid": pid}))
+    with open(reader, encoding="ascii") as told:
+        said = [json.loads(line) for line in told]
+    sys.stdout.write(json.dumps({"pid": pid, **said[-1]} if said and "error" not in said[-1] else (said or [{}])[-1]))
 
 
 if __name__ == "__main__":

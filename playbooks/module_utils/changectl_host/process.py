@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, List, Optional
 
 from . import facts, procfs
@@ -13,7 +14,7 @@ def describe(pid: Optional[int]) -> Optional[Dict[str, Any]]:
     if found is None:
         return None
     members = [identity[0] for identity in procfs.tree(found.pid)]
-    uid, gids = procfs.status_ids(found.pid)
+    who = identity(found.pid)
     return {
         "pid": found.pid,
         "start_ticks": found.start_ticks,
@@ -23,14 +24,37 @@ def describe(pid: Optional[int]) -> Optional[Dict[str, Any]]:
         "cwd": procfs.link(found.pid, "cwd"),
         "exe": procfs.link(found.pid, "exe"),
         "program": procfs.program(found.pid),
-        "uid": uid,
-        "gids": sorted(set(gids)),
-        "user": None if uid is None else facts.user_name(uid),
+        **who,
+        "gids": sorted({*who["groups"], *([] if who["gid"] is None else [who["gid"]])}),
+        "user": None if who["uid"] is None else facts.user_name(who["uid"]),
+        **_place(found.pid),
         "limits": procfs.parse_limits(procfs.read(found.pid, "limits").decode(errors="replace")),
         "tree": members,
         "listens": procfs.ports_of(members),
         "rss_bytes": procfs.usage(members)["rss_bytes"],
     }
+
+
+def identity(pid: int) -> Dict[str, Any]:
+    """As whom a process acts: {uid, gid, groups, umask}, the effective ones; None: cannot be told."""
+    found: Dict[str, Any] = {"uid": None, "gid": None, "groups": [], "umask": None}
+    for line in procfs.read(pid, "status").decode(errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        if key in ("Uid", "Gid"):
+            found[key.lower()] = int(value.split()[1])
+        elif key == "Groups":
+            found["groups"] = sorted({int(part) for part in value.split()})
+        elif key == "Umask":
+            found["umask"] = int(value, 8)
+    return found
+
+
+def _place(pid: int) -> Dict[str, Any]:
+    """Niceness, and the processors on which it may run; None: it ended meanwhile, or may not be asked."""
+    try:
+        return {"nice": os.getpriority(os.PRIO_PROCESS, pid), "affinity": sorted(os.sched_getaffinity(pid))}
+    except OSError:
+        return {"nice": None, "affinity": None}
 
 
 def progress(pid: Optional[int]) -> Optional[Dict[str, Any]]:

@@ -157,21 +157,6 @@ def link(pid: int, name: str) -> Optional[str]:
         return None
 
 
-def status_ids(pid: int) -> Tuple[Optional[int], List[int]]:
-    """The process's effective user id and all its group ids."""
-    uid: Optional[int] = None
-    gids: List[int] = []
-    for line in read(pid, "status").decode(errors="replace").splitlines():
-        key, _, value = line.partition(":")
-        if key == "Uid":
-            uid = int(value.split()[1])
-        elif key == "Gid":
-            gids.append(int(value.split()[1]))
-        elif key == "Groups":
-            gids += [int(part) for part in value.split()]
-    return uid, gids
-
-
 def parse_sockets(text: str) -> Dict[int, List[int]]:
     """Listening ports from /proc/net/tcp or tcp6: {port: [socket inodes]}."""
     found: Dict[int, List[int]] = {}

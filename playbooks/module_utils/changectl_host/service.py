@@ -26,6 +26,7 @@ def service(args: Dict[str, Any]) -> Dict[str, Any]:
     if action not in _ACTIONS:
         raise Failure("bad_arguments", f"action must be one of {', '.join(_ACTIONS)}, not {action!r}")
     manager.read(args.get("manager"))
+    require_startable(args)
     with mutating(args) as run:
         if args.get("unless") and _settled(args, run):
             return {
@@ -46,6 +47,18 @@ def service(args: Dict[str, Any]) -> Dict[str, Any]:
         return answer
 
 
+def require_startable(args: Dict[str, Any]) -> None:
+    """Before the service is stopped: could it be started again as the user that it ran as?
+
+    Raises:
+        Failure: `other_user`.
+    """
+    name, settings = manager.read(args.get("manager"))
+    if name == "command" and args.get("environment_from_snapshot"):
+        saved = read_json(Run.of(args).path("snapshot", "process.json"))
+        command.require_user(settings, saved)
+
+
 def _act(args: Dict[str, Any], run: Run, action: str) -> Dict[str, Any]:
     answer: Dict[str, Any] = {"changed": False}
     if action in ("stop", "restart"):
@@ -60,17 +73,20 @@ def _act(args: Dict[str, Any], run: Run, action: str) -> Dict[str, Any]:
 def _settled(args: Dict[str, Any], run: Run) -> bool:
     """Whether there is nothing left to do: the service runs since after the run's last change of a file.
 
-    `unless` "fresh" asks that alone; "restored" also that the files are the saved ones.
+    `unless` "fresh" asks that alone; "restored" also that the files (those that `only` names, if it does) are the saved
+    ones; "running" asks only whether it runs at all.
     """
     name, settings = manager.read(args["manager"])
     found = procfs.stat(manager.main_pid(args["manager"]) or 0)
+    if args["unless"] == "running":
+        return found is not None
     if found is None or (name == "systemd" and systemd.show(settings).get("NeedDaemonReload") == "yes"):
         return False
     changes = [event for event in run.events() if event.get("event") in ("write.outcome", "restore.outcome")]
     same_boot = bool(changes) and changes[-1].get("boot") == boot_id()
     if same_boot and found.start_ticks / procfs.TICKS <= changes[-1]["boot_seconds"]:
         return False
-    return args["unless"] != "restored" or all(item["equal"] for item in verify.compare(run).values())
+    return args["unless"] != "restored" or all(item["equal"] for item in verify.compare(run, args.get("only")).values())
 
 
 def _stop(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
@@ -194,6 +210,10 @@ def _saved_process(run: Run, args: Dict[str, Any]) -> Dict[str, Any]:
     if saved is None:
         snapshot.manifest(run)
         raise Failure("not_captured", f"run {run.name} saved no running process: its environment is not known")
+    if saved.get("environ") is None:
+        raise Failure(
+            "not_captured", f"run {run.name} could not read the service's environment: it cannot be given back"
+        )
     dropped = set(args.get("environment_drop") or [])
     saved["environ"] = {name: value for name, value in saved["environ"].items() if name not in dropped}
     return saved

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 import time
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -39,6 +40,27 @@ def boot_id() -> str:
         return ""
 
 
+def check_private(place: str) -> None:
+    """Whoever can write into our folder could lay down what is restored as root later, or run as our program.
+
+    Raises:
+        Failure: `unsafe_state` when an existing folder is not ours alone.
+    """
+    try:
+        status = os.stat(place)
+    except OSError:
+        return  # it is made, with 0700, when it is needed
+    if not stat.S_ISDIR(status.st_mode):
+        raise Failure("unsafe_state", f"{place} is not a folder")
+    if status.st_uid != os.geteuid():
+        raise Failure("unsafe_state", f"{place} belongs to another user (uid {status.st_uid}), not to us")
+    if status.st_mode & 0o022:
+        mode = stat.S_IMODE(status.st_mode)
+        raise Failure(
+            "unsafe_state", f"{place} can be written by others (mode {mode:04o}): chmod go-w it, or name another"
+        )
+
+
 class Run:
     """One run's folder.
 
@@ -47,7 +69,7 @@ class Run:
         root: the state folder; None: the default one.
 
     Raises:
-        Failure: `bad_arguments` when the id is not one of ours.
+        Failure: `bad_arguments` when the id is not one of ours; `unsafe_state` when somebody else could write there.
     """
 
     def __init__(self, name: Any, root: Optional[str] = None) -> None:
@@ -56,6 +78,8 @@ class Run:
         self.name = name
         self.root = root or default_root()
         self.folder = os.path.join(self.root, "runs", name)
+        for place in (self.root, os.path.join(self.root, "runs"), self.folder):
+            check_private(place)
         self.generation: Optional[int] = None  # of the caller that may change things now
 
     @classmethod
@@ -168,6 +192,7 @@ def host_lock(root: str, wait: float = _LOCK_WAIT) -> Iterator[None]:
     except OSError as error:
         raise from_os_error(error, f"opening the lock in {root}") from error
     try:
+        check_private(root)
         deadline = time.monotonic() + wait
         while True:
             try:
@@ -195,7 +220,8 @@ def mutating(args: Dict[str, Any]) -> Iterator[Run]:
     generation = args.get("generation")
     if not isinstance(generation, int) or isinstance(generation, bool) or generation < 0:
         raise Failure("bad_arguments", "generation must be a whole number of at least 0")
-    with host_lock(run.root, float(args.get("lock_wait", _LOCK_WAIT))):
+    wait = args.get("lock_wait")
+    with host_lock(run.root, _LOCK_WAIT if wait in (None, "") else float(wait)):
         seen = run.header().get("generation", -1)
         if seen > generation:
             message = (
@@ -207,3 +233,8 @@ def mutating(args: Dict[str, Any]) -> Iterator[Run]:
         if seen < generation:
             save_json(run.path("run.json"), {"format": FORMAT, "run": run.name, "generation": generation})
         yield run
+
+
+def generation(args: Dict[str, Any]) -> Dict[str, Any]:
+    """The call: {generation}, the number of the run's present owner; None where this host does not know the run."""
+    return {"generation": Run.of(args).header().get("generation")}

@@ -48,7 +48,7 @@ def _read(path: str) -> bytes:
 
 def _warnings(unit: str, files: Dict[str, bytes]) -> List[str]:
     """Verify a private copy: the fragment under its own name, and each drop-in in the unit's own drop-in folder."""
-    folder = tempfile.mkdtemp(prefix="changectl-unit-")
+    folder = _scratch_folder()
     try:
         target = _lay_out(folder, unit, files)
         if target is None:
@@ -61,6 +61,18 @@ def _warnings(unit: str, files: Dict[str, bytes]) -> List[str]:
         return lines
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _scratch_folder() -> str:
+    """In memory, so that a preview leaves no trace in /tmp, not even its time.
+
+    Raises:
+        Failure: `cannot_verify`.
+    """
+    for base in ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR"), "/run"):  # noqa: S108  mkdtemp makes a private folder
+        if base and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK):
+            return tempfile.mkdtemp(prefix="changectl-unit-", dir=base)
+    raise Failure("cannot_verify", "this host has no place in memory (/dev/shm, /run) for a scratch copy of the unit")
 
 
 def _lay_out(folder: str, unit: str, files: Dict[str, bytes]) -> Optional[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from . import facts, snapshot
 from .failure import Failure
@@ -16,8 +16,8 @@ def verify(args: Dict[str, Any]) -> Dict[str, Any]:
     return {"files": found, "equal": all(item["equal"] for item in found.values())}
 
 
-def compare(run: Run) -> Dict[str, Dict[str, Any]]:
-    """Every saved file of the run against the one on the host.
+def compare(run: Run, only: Optional[List[str]] = None) -> Dict[str, Dict[str, Any]]:
+    """Every saved file of the run, or those that `only` names, against the one on the host.
 
     Raises:
         Failure: `not_captured`, `damaged_state`.
@@ -25,6 +25,8 @@ def compare(run: Run) -> Dict[str, Dict[str, Any]]:
     saved = snapshot.manifest(run)["files"]
     result = {}
     for path, entry in saved.items():
+        if only is not None and path not in only:
+            continue
         if entry["exists"]:
             snapshot.blob(run, entry["sha256"])  # proof needs the saved bytes to be whole
         differs = differences(path, entry)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from . import service, writes
-from .failure import Failure
+from . import restoring, service, writes
+from .failure import Failure, from_os_error
 
 _COMMON = ("run", "generation", "state_dir", "lock_wait")
 
@@ -18,26 +18,60 @@ def change(args: Dict[str, Any]) -> Dict[str, Any]:
 
     Raises:
         Failure: as the calls `write_all` and `service`; the service is not touched when a file could not be written.
+            `written` in the details says whether new bytes may be in force; where it is missing, that is not known.
     """
     _check(args)
+    try:
+        _require_startable(args)
+    except Failure as failure:
+        failure.details.setdefault("written", False)
+        raise
     written = writes.write_all({**_common(args), "writes": args.get("writes")})
-    served = _serve(args, "fresh", None)
+    try:
+        served = _serve(args, "fresh", None)
+    except Failure as failure:
+        failure.details["written"] = True
+        raise
     return {**written, **_summary(written, served), **_told(service=served)}
 
 
 def bring_back(args: Dict[str, Any]) -> Dict[str, Any]:
     """Restore saved files, with the service stopped meanwhile when that is asked: {changed, files, stop?, start?}.
 
-    Stop and start are left out when the files are the saved ones and the service runs on them already.
+    Stop and start are left out when the files are the saved ones and the service runs on them already. Whatever can be
+    known to stand in the way is looked at before the stop.
 
     Raises:
-        Failure: as the calls `restore` and `service`; what follows in the order is not done then.
+        Failure: as the calls `restore` and `service`. A service that does not run then is started again on what stands
+            there: no service at all is worse than an unjudged one. `started` in the details says whether it was.
     """
     _check(args)
-    stopped = _serve(args, "restored", "stop")
-    restored = writes.restore({**_common(args), "only": args.get("only")})
+    wanted = {**_common(args), "only": args.get("only")}
+    try:
+        _require_startable(args)
+        restoring.require_restorable(wanted)
+        stopped = _serve(args, "restored", "stop")
+        restored = restoring.restore(wanted)
+    except (Failure, OSError) as error:
+        failure = error if isinstance(error, Failure) else from_os_error(error, "bringing the saved files back")
+        failure.details["started"] = _start_again(args)
+        raise failure from error
     started = _serve(args, "fresh", "start")
     return {**restored, **_summary(restored, stopped, started), **_told(stop=stopped, start=started)}
+
+
+def _start_again(args: Dict[str, Any]) -> bool:
+    """Never leave the service stopped by our own failure; whether it was started."""
+    try:
+        served = _serve(args, "running", "start")
+    except (Failure, OSError):
+        return False  # the first failure is the one to tell
+    return bool(served and served["changed"])
+
+
+def _require_startable(args: Dict[str, Any]) -> None:
+    if args.get("service"):
+        service.require_startable({**args["service"], **_common(args), "manager": args["manager"]})
 
 
 def _check(args: Dict[str, Any]) -> None:
@@ -53,7 +87,9 @@ def _serve(args: Dict[str, Any], unless: str, action: Optional[str]) -> Optional
     if not args.get("service"):
         return None
     fixed = {} if action is None else {"action": action}
-    return service.service({"unless": unless, **args["service"], **fixed, **_common(args), "manager": args["manager"]})
+    only = {"only": args.get("only")}
+    asked = {"unless": unless, **args["service"], **fixed, **only, **_common(args), "manager": args["manager"]}
+    return service.service(asked)
 
 
 def _common(args: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The calls that change configuration files: stage, write, restore, cleanup, forget."""
+"""The calls that change configuration files: stage, write, cleanup, forget; the way back is in restoring.py."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import binascii
 import contextlib
 import os
 import shutil
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
-from . import capture, create, facts, inplace, snapshot, swap, system
+from . import create, facts, snapshot, swap, system
 from .failure import Failure, from_os_error
-from .state import Run, host_lock, mutating
+from .state import Run, mutating
 
 
 def stage(args: Dict[str, Any]) -> Dict[str, Any]:
@@ -44,12 +44,22 @@ def write(args: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def write_all(args: Dict[str, Any]) -> Dict[str, Any]:
-    """Several files of one change, each compared before the first is touched: {changed, writes: [...]}."""
+    """Several files of one change, each compared before the first is touched: {changed, writes: [...]}.
+
+    Raises:
+        Failure: as `write`; `written` in the details says whether a file holds, or may hold, new bytes. Where it is
+            missing (the lock, the generation) nothing is known of what an earlier call of the run did.
+    """
     with mutating(args) as run:
         wanted = [dict(item) for item in args.get("writes") or []]
-        for item in wanted:
-            _check_expectation(item)
-        answers = [{"path": item.get("path"), **_write(run, item)} for item in wanted]
+        answers: List[Dict[str, Any]] = []
+        try:
+            for item in wanted:
+                _check_expectation(item)
+            answers.extend({"path": item.get("path"), **_write(run, item)} for item in wanted)
+        except Failure as failure:
+            failure.details["written"] = bool(answers) or bool(failure.details.get("written"))
+            raise
         return {"changed": any(answer["changed"] for answer in answers), "writes": answers}
 
 
@@ -72,12 +82,17 @@ def _write(run: Run, args: Dict[str, Any]) -> Dict[str, Any]:
         return {"changed": False, "sha256": present, "method": "none"}
     if present != expect:
         raise swap.changed_by_other(resolved, present)
-    method = _recorded(run, "write", path, resolved, lambda: _apply(run, "write", resolved, (expect, staged), args))
+    try:
+        method = recorded(run, "write", path, resolved, lambda: _apply(run, "write", resolved, (expect, staged), args))
+    except Failure as failure:
+        # Also what failed late (a folder that cannot be put on disk) has written.
+        failure.details.setdefault("written", _holds(resolved, staged))
+        raise
     after = _digest(resolved)
     if after != staged:
-        raise Failure(
-            "changed_by_other", f"{path} was changed by somebody else right after it was written", found=after
-        )
+        # A word of its own: here our bytes were in force, however shortly, and the service may have read them.
+        message = f"{path} was changed by somebody else right after it was written"
+        raise Failure("overwritten", message, found=after, written=True)
     return {"changed": True, "sha256": after, "method": method}
 
 
@@ -95,7 +110,15 @@ def _apply(run: Run, event: str, resolved: str, change: Tuple[str, str], args: D
     return swap.replace(run, event, resolved, accept, data, None)
 
 
-def _recorded(run: Run, event: str, path: str, resolved: str, act: Callable[[], str]) -> str:
+def _holds(resolved: str, staged: str) -> bool:
+    """Whether our bytes stand there; a file that cannot be read may hold them."""
+    try:
+        return _digest(resolved) == staged
+    except (Failure, OSError):
+        return True
+
+
+def recorded(run: Run, event: str, path: str, resolved: str, act: Callable[[], str]) -> str:
     """Record how an act ended, whatever happens."""
     try:
         method = act()
@@ -116,78 +139,6 @@ def _digest(resolved: str) -> str:
 
 def _digest_or_absent(value: Any) -> str:
     return "absent" if value == "absent" else snapshot.check_digest(value)
-
-
-def restore(args: Dict[str, Any]) -> Dict[str, Any]:
-    """Bring saved files back: {files: {path: "restored" | "already" | "removed"}, changed}.
-
-    Raises:
-        Failure: `changed_by_other` when a file holds neither the saved nor this run's bytes (all others are restored
-            first; `files` in the details says which).
-    """
-    with mutating(args) as run:
-        saved = snapshot.manifest(run)["files"]
-        only = args.get("only")
-        unknown = set(only or []) - set(saved)
-        if unknown:
-            raise Failure("not_captured", f"not in the snapshot of run {run.name}: {', '.join(sorted(unknown))}")
-        done: Dict[str, str] = {}
-        first: Optional[Failure] = None
-        for path in saved if only is None else only:
-            try:
-                done[path] = _restore(run, path, saved[path])
-            except Failure as failure:
-                done[path] = failure.reason
-                first = first or failure
-        if first is not None:
-            first.details["files"] = done
-            raise first
-        return {"files": done, "changed": any(word != "already" for word in done.values())}
-
-
-def _restore(run: Run, path: str, entry: Dict[str, Any]) -> str:
-    resolved = facts.resolve(path)
-    if resolved != entry["resolved"]:
-        message = f"{path} led to {entry['resolved']} when it was saved and leads to {resolved} now"
-        raise Failure("changed_by_other", message, found=resolved)
-    if not entry["exists"]:
-        return _restore_absence(run, path, resolved)
-    data = snapshot.blob(run, entry["sha256"])
-    known = snapshot.written(run, resolved) | {entry["sha256"]}
-    if facts.stat_or_none(resolved) is None:
-        if "absent" not in known:
-            raise swap.changed_by_other(resolved, "absent")
-        _recorded(run, "restore", path, resolved, lambda: create.create(run, "restore", resolved, data, entry))
-    with facts.opened(resolved) as file:
-        if file.sha256 == entry["sha256"] and swap.Metadata.of(file) == capture.saved_metadata(entry):
-            return "already"
-
-    def accept(present: bytes) -> bool:
-        return system.sha256(present) in known or _torn_by_us(run, resolved, present)
-
-    wanted = capture.saved_metadata(entry)
-    _recorded(run, "restore", path, resolved, lambda: swap.replace(run, "restore", resolved, accept, data, wanted))
-    return "restored"
-
-
-def _restore_absence(run: Run, path: str, resolved: str) -> str:
-    if facts.stat_or_none(resolved) is None:
-        return "already"
-    known = snapshot.written(run, resolved)
-    _recorded(run, "restore", path, resolved,
-              lambda: create.remove(run, "restore", resolved, lambda data: system.sha256(data) in known))  # fmt: skip
-    return "removed"
-
-
-def _torn_by_us(run: Run, resolved: str, present: bytes) -> bool:
-    """Whether a kill in the middle of our own in-place write explains the bytes."""
-    contents = []
-    for digest in snapshot.torn_pairs(run, resolved):
-        for source in (snapshot.staged, snapshot.blob):
-            with contextlib.suppress(Failure):
-                contents.append(source(run, digest))
-                break
-    return any(inplace.is_torn(present, old, new) for old in contents for new in contents if old != new)
 
 
 def cleanup(args: Dict[str, Any]) -> Dict[str, Any]:
@@ -224,10 +175,12 @@ def _ours(run: Run, event: Dict[str, Any], place: str) -> bool:
 
 
 def forget(args: Dict[str, Any]) -> Dict[str, Any]:
-    """Remove the run's folder with its snapshot: {removed: [...]}."""
-    run = Run.of(args)
-    with host_lock(run.root):
-        existed = os.path.isdir(run.folder)
-        if existed:
-            shutil.rmtree(run.folder)
+    """Remove the run's folder with its snapshot: {removed: [...]}.
+
+    Raises:
+        Failure: `stale_generation`: somebody took the run over, and its snapshot is their way back.
+    """
+    existed = os.path.isdir(Run.of(args).folder)
+    with mutating(args) as run:
+        shutil.rmtree(run.folder)
         return {"removed": [run.folder] if existed else [], "changed": existed}
