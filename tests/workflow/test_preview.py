@@ -55,3 +55,73 @@ def test_a_failed_required_check_would_not_proceed() -> None:
     stage.host.model = {}
     steps = preview(stage.order(plan_text(BETTER)), stage.tools)
     assert not would_proceed(steps)
+
+
+TWO_STEPS = """\
+version: 1
+service: chat
+reason: a story
+effort: quick
+steps:
+  - change: {parameter: {name: parallel, from: 4, to: 8}}
+    expect: neutral
+  - change: {parameter: {name: parallel, from: 8, to: 16}}
+    expect: neutral
+"""
+
+
+def test_a_step_asserts_what_the_step_before_it_leaves_behind() -> None:
+    stage = Stage()
+    first, second = preview(stage.order(TWO_STEPS), stage.tools)
+
+    assert would_proceed([first, second])
+    assert (first.instances[0].after_steps, second.instances[0].after_steps) == ((), (1,))
+    assert "--parallel 8" in second.instances[0].diff
+    assert "--parallel 16" in second.instances[0].diff
+    assert "--parallel 4" not in second.instances[0].diff
+    assert str(second.instances[0].three.file) == "'4'"  # as it is now
+    assert stage.unchanged()
+
+
+def test_what_no_earlier_step_changes_is_asserted_against_the_present() -> None:
+    stage = Stage()
+    text = TWO_STEPS.replace("parallel, from: 8, to: 16", "ctx-size, from: 512, to: 1024")
+    _, second = preview(stage.order(text), stage.tools)
+    assert "ctx-size is absent" in second.refusal
+
+
+def test_a_second_step_that_asserts_the_present_is_refused_as_apply_would_refuse_it() -> None:
+    stage = Stage()
+    _, second = preview(stage.order(TWO_STEPS.replace("from: 8", "from: 4")), stage.tools)
+    assert "parallel is 8" in second.refusal
+
+
+def test_a_second_step_in_the_same_file_stands_on_top_of_the_first() -> None:
+    stage = Stage()
+    text = TWO_STEPS.replace("parallel, from: 8, to: 16", "batch-size, to: 64")
+    _, second = preview(stage.order(text), stage.tools)
+    (instance,) = second.instances
+    assert instance.after_steps == (1,)
+    assert "+ExecStart=/opt/llama-server --model /srv/m.gguf --parallel 8 --batch-size 64" in instance.diff
+
+
+def test_rules_between_settings_are_held_against_what_the_steps_before_set() -> None:
+    stage = Stage()
+    text = TWO_STEPS.replace("parallel, from: 4, to: 8", "batch-size, to: 64")
+    text = text.replace("parallel, from: 8, to: 16", "ubatch-size, to: 128")
+    first, second = preview(stage.order(text), stage.tools)
+    failed = [[check.name for check in step.instances[0].checks if check.refuses] for step in (first, second)]
+    assert ["cross_rules" in names for names in failed] == [False, True]
+
+
+def test_what_users_notice_is_told() -> None:
+    (step,) = preview(Stage().order(plan_text(BETTER)), Stage().tools)
+    assert "requests that come while the instance restarts fail" in step.traffic
+
+
+def test_a_model_on_a_read_only_file_system_is_no_reason_to_refuse() -> None:
+    stage = Stage()
+    stage.host.read_only = ("/srv/m.gguf",)
+    assert would_proceed(preview(stage.order(plan_text(BETTER)), stage.tools))
+    stage.host.read_only = (UNIT,)
+    assert not would_proceed(preview(stage.order(plan_text(BETTER)), stage.tools))

@@ -22,7 +22,7 @@ def impact(step: StepPreview) -> Impact:
     from changectl.reports.preview import Impact
 
     waiting = sum(not one.nothing_to_do for one in step.instances)
-    return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds)
+    return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds, step.traffic)
 
 
 def blocks(order: Order, steps: Sequence[StepPreview], code: int) -> list[Block]:
@@ -35,7 +35,9 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int) -> list[Block]
     for number, step in enumerate(steps, 1):
         found += report.step_blocks(number, step.change, step.refusal, impact(step), measured)
         for one in step.instances:
-            found += report.instance_blocks(one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do)
+            found += report.instance_blocks(
+                one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps
+            )
     end = Line("apply would proceed", "good") if code == 0 else Line("apply would refuse", "bad")
     return [*found, Line(""), end]
 
@@ -48,7 +50,9 @@ def document(order: Order, steps: Sequence[StepPreview], code: int) -> dict[str,
     documents = []
     for step in steps:
         instances = [
-            report.instance_json(one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do)
+            report.instance_json(
+                one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps
+            )
             for one in step.instances
         ]
         documents.append(report.step_json(step.change, step.refusal, impact(step), instances))

@@ -55,13 +55,6 @@ class Refused(ChangectlError):
     reason = "refused"
 
 
-class NeedsPerson(ChangectlError):
-    """The old state could not be restored or could not be proven: a person has to look."""
-
-    exit_code = 6
-    reason = "needs_person"
-
-
 class Locked(ChangectlError):
     """Another change of the same service is open; the text names its run and owner."""
 

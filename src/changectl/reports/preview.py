@@ -22,6 +22,7 @@ class Impact:
     starts: int  # of each of them
     measuring: float | None  # seconds, all instances together; None: its length is a number of requests
     load: float | None  # seconds that one start takes; None: never measured
+    traffic: str = ""  # what users notice meanwhile
 
     @property
     def total(self) -> float | None:
@@ -58,6 +59,7 @@ def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured
         Facts([
             ("starts per instance", f"{starts}, and one more if it is not kept"),
             ("out of service per start", each),
+            *([("meanwhile", impact.traffic)] if impact.traffic else []),
             ("measuring", length),
             ("time in all", str(impact)),
             ("way back", WAY_BACK),
@@ -66,11 +68,14 @@ def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured
 
 
 def instance_blocks(
-    name: str, path: str, diff: str, three: ThreeValues, checks: Sequence[CheckResult], nothing_to_do: bool
-) -> list[Block]:
-    """One instance: where the value stands, what would be written, what the checks say."""
+    name: str, path: str, diff: str, three: ThreeValues, checks: Sequence[CheckResult], nothing_to_do: bool,
+    after_steps: Sequence[int] = (),
+) -> list[Block]:  # fmt: skip
+    """One instance: where the value stands now, what would be written, what the checks say."""
+    numbers = " and ".join(str(number) for number in after_steps)
+    then = f" (after step{'s' if len(after_steps) > 1 else ''} {numbers})" if after_steps else ""
     blocks: list[Block] = [
-        Heading(f"{name}: {path}", 3),
+        Heading(f"{name}: {path}{then}", 3),
         Facts([("in the file", str(three.file)), ("in the process", str(three.process)),
                ("in the engine", str(three.engine))]),
     ]  # fmt: skip
@@ -90,20 +95,23 @@ def step_json(change: str, refusal: str, impact: Impact, instances: list[dict[st
         "starts": impact.starts,
         "measuring_seconds": impact.measuring,
         "load_seconds": impact.load,
+        "traffic": impact.traffic,
         "total_seconds": None if refusal else impact.total,
         "instances": instances,
     }
 
 
 def instance_json(
-    name: str, path: str, diff: str, three: ThreeValues, checks: Sequence[CheckResult], nothing_to_do: bool
-) -> dict[str, Any]:
+    name: str, path: str, diff: str, three: ThreeValues, checks: Sequence[CheckResult], nothing_to_do: bool,
+    after_steps: Sequence[int] = (),
+) -> dict[str, Any]:  # fmt: skip
     """The same for machines."""
     return {
         "instance": name,
         "path": path,
         "diff": diff,
         "nothing_to_do": nothing_to_do,
+        "after_steps": list(after_steps),
         "values": {"file": str(three.file), "process": str(three.process), "engine": str(three.engine)},
         "checks": [
             {"name": check.name, "level": check.level, "state": check.state, "figure": check.figure,

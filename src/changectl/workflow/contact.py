@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from changectl import engines, kinds, managers
+from changectl.core.digest import sha256
 from changectl.core.engine import Pages
 from changectl.core.errors import Refused
-from changectl.core.observed import Hello, Model, Observed, Status
+from changectl.core.observed import FileFacts, Hello, Model, Observed, Status
 from changectl.core.placing import Placed
 from changectl.core.precheck import ThreeValues
 from changectl.core.settings import Value
@@ -19,6 +21,27 @@ from changectl.workflow.locate import FileEdit, Locator, as_text
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 from changectl.workflow.values import three_values
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What the earlier steps of a plan would have made of an instance, where the plan is only looked at."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # resolved path -> bytes
+    settings: Mapping[str, Value] = field(default_factory=dict)  # engine's name -> value; None: absent
+
+    def seen(self, observed: Observed) -> Observed:
+        """The instance as it would be found then: the same, with other bytes in the files."""
+        return observed.model_copy(
+            update={"files": {path: self._file(path, facts) for path, facts in observed.files.items()}}
+        )
+
+    def _file(self, path: str, facts: FileFacts) -> FileFacts:
+        data = self.files.get(facts.resolved or path)
+        if data is None:
+            return facts
+        content = base64.b64encode(data).decode()
+        return facts.model_copy(update={"content": content, "sha256": sha256(data), "size": len(data)})
 
 
 @dataclass(frozen=True)
@@ -35,6 +58,7 @@ class Contact:
     model: Model
     edit: FileEdit = field(repr=False)
     values: tuple[ThreeValues, ...]
+    ahead: Ahead = field(default_factory=Ahead)
 
     @property
     def changes_nothing(self) -> bool:
@@ -53,6 +77,12 @@ class Contact:
         edited = resolved.get(self.edit.path, self.edit.path)
         return {self.edit.path, *(path for path, place in resolved.items() if place == edited)}
 
+    @property
+    def resolved_path(self) -> str:
+        """Where the edited file lies, links followed."""
+        facts = self.observed.files.get(self.edit.path)
+        return (facts.resolved if facts else None) or self.edit.path
+
     def snapshot_files(self) -> list[str]:
         """Every configuration file that belongs to the service."""
         return sorted({*self.target.files, *self.observed.files, self.edit.path})
@@ -70,8 +100,14 @@ def open_target(placed: Placed, tools: Tools) -> Target:
     )  # fmt: skip
 
 
-def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
+def make_contact(target: Target, step: Step, tools: Tools, ahead: Ahead | None = None) -> Contact:
     """Read everything and compute the edit; nothing is changed.
+
+    Args:
+        target: the instance.
+        step: what is asked for.
+        tools: the ports.
+        ahead: what earlier steps would have written: the edit is computed on top of that.
 
     Raises:
         EditRefused, Refused: the value cannot be found or edited without doubt.
@@ -84,7 +120,8 @@ def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
     status = target.status(from_start=True)
     pages = target.pages()
     locator = Locator(target.service.carriers, target.engine, target.manager, observed)
-    edit = locator.edit(wanted)
+    ahead = ahead or Ahead()
+    edit = replace(locator, observed=ahead.seen(observed)).edit(wanted)
     return Contact(
         target=target,
         wanted=wanted,
@@ -96,6 +133,7 @@ def make_contact(target: Target, step: Step, tools: Tools) -> Contact:
         model=_model(target, observed, tools),
         edit=edit,
         values=three_values(target, wanted, locator, observed, pages, status.whole_log),
+        ahead=ahead,
     )
 
 

@@ -35,9 +35,9 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
     if process is not None:
         before |= target.engine.running(process.argv or [], process.environ or {})
     known = process is not None  # what pages and log tell without it is about some other process, or an earlier one
-    after = {name: value for name, value in before.items() if name != wanted.label}
-    if wanted.setting is not None and wanted.to is not None:
-        after[wanted.label] = wanted.to
+    moved = {**contact.ahead.settings, wanted.label: wanted.to if wanted.setting is not None else None}
+    after = {name: value for name, value in before.items() if name not in moved}
+    after |= {name: value for name, value in moved.items() if value is not None}
     kept = tools.memory.model_manifest(target.service.service, target.name)
     earlier = contact.status
     host = HostFacts.read(contact.host_answer)

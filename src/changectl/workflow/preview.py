@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from changectl import traffic
 from changectl.core.errors import ChangectlError
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
 from changectl.core.redaction import Redactor
+from changectl.core.settings import Value
 from changectl.workflow.apply import Order, load_of
-from changectl.workflow.contact import assert_from, make_contact, open_target
+from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.prechecks import check
 from changectl.workflow.tools import Tools
 
@@ -26,6 +28,7 @@ class InstancePreview:
     three: ThreeValues
     checks: tuple[CheckResult, ...]
     nothing_to_do: bool
+    after_steps: tuple[int, ...] = ()  # earlier steps on top of which the difference is; the values are those of now
 
     @property
     def refused(self) -> bool:
@@ -42,35 +45,65 @@ class StepPreview:
     starts: int  # of each instance
     measuring_seconds: float | None  # both phases on all instances; None: its length is a number of requests
     load_seconds: float | None  # the last good start; None: never measured
+    traffic: str  # what users notice while an instance restarts
     refusal: str = ""  # why it cannot even be computed
 
 
+@dataclass
+class _Progress:
+    """How far one instance would be after the steps that were looked at already."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    settings: dict[str, Value] = field(default_factory=dict)
+    steps: dict[str, tuple[int, ...]] = field(default_factory=dict)  # resolved path -> steps that write it
+
+    def take(self, number: int, contact: Contact) -> tuple[int, ...]:
+        """Remember what a step does; returns the earlier steps that wrote the same file."""
+        path, wanted = contact.resolved_path, contact.wanted
+        earlier = self.steps.get(path, ())
+        if not contact.changes_nothing:
+            self.files[path] = contact.edit.after
+            self.steps[path] = (*earlier, number)
+        if wanted.setting is not None:
+            self.settings[wanted.label] = wanted.to
+        return earlier
+
+
 def preview(order: Order, tools: Tools) -> list[StepPreview]:
-    """Look at the hosts and compute. A step that builds on an earlier one is shown against the present state."""
+    """Look at the hosts and compute.
+
+    A step is shown as it would be after the steps before it: its difference is on top of theirs, and what it asserts is
+    held against what they leave behind.
+    """
     tools.secrets.learn_plan(order.plan)
+    progress = {one.name: _Progress() for one in order.placed}
     with tools.interrupts.listening():
-        return [_step(order, number, tools) for number in range(len(order.plan.steps))]
+        return [_step(order, number, tools, progress) for number in range(len(order.plan.steps))]
 
 
-def _step(order: Order, number: int, tools: Tools) -> StepPreview:
+def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progress]) -> StepPreview:
     fresh = len(order.placed) > 1
     load_seconds = tools.memory.load_seconds(order.plan.service)
+    impact = traffic.load(order.service.traffic).impact()
     try:
         load = load_of(order)
         with ExitStack() as doors:
-            instances = tuple(_instance(order, number, one, tools, doors) for one in order.placed)
+            instances = tuple(_instance(order, number, one, tools, doors, progress[one.name]) for one in order.placed)
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
-        return StepPreview(_change(order, number, tools), (), 0, None, load_seconds, refusal=text)
+        return StepPreview(_change(order, number, tools), (), 0, None, load_seconds, impact, refusal=text)
     seconds = load.expected_seconds
     measuring = None if seconds is None else 2 * seconds * len(order.placed)
-    return StepPreview(_change(order, number, tools), instances, 2 if fresh else 1, measuring, load_seconds)
+    return StepPreview(_change(order, number, tools), instances, 2 if fresh else 1, measuring, load_seconds, impact)
 
 
-def _instance(order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack) -> InstancePreview:
+def _instance(
+    order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack, progress: _Progress
+) -> InstancePreview:
     target = open_target(placed, tools)
     doors.callback(target.close)
-    contact = make_contact(target, order.plan.steps[number], tools)
+    ahead = Ahead(dict(progress.files), dict(progress.settings))
+    contact = make_contact(target, order.plan.steps[number], tools, ahead)
     if not contact.changes_nothing:
         assert_from(contact)
     checks = check(contact, tools, starts=3 if len(order.placed) > 1 else 2, capture=None, preview=True)
@@ -82,6 +115,7 @@ def _instance(order: Order, number: int, placed: Placed, tools: Tools, doors: Ex
         three=_three(contact.three, tools.secrets.redactor),
         checks=tuple(_check(result, tools.secrets.redactor) for result in checks),
         nothing_to_do=contact.changes_nothing,
+        after_steps=progress.take(number + 1, contact),
     )
 
 

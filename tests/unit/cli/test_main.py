@@ -61,7 +61,6 @@ def test_an_unknown_option_is_exit_code_2_also_as_json(run: Run) -> None:
     [
         (errors.InputError("x"), 2, "bad_input"),
         (errors.Refused("x", reason="no_room"), 3, "no_room"),
-        (errors.NeedsPerson("x"), 6, "needs_person"),
         (errors.Locked("x"), 7, "locked"),
         (errors.ContactLost("x"), 9, "contact_lost"),
         (KeyboardInterrupt(), 130, "interrupted"),

@@ -104,7 +104,7 @@ def test_the_table_of_exit_codes_is_what_the_code_does() -> None:
         assert reason in words[lifecycle.Ending(Outcome.REVERTED, reason, "").exit_code]
     for outcome in set(Outcome) - {Outcome.REVERTED, Outcome.ABORTED}:
         assert outcome.value in words[lifecycle.Ending(outcome, "any", "").exit_code]
-    for kind in (errors.InputError, errors.Refused, errors.NeedsPerson, errors.Locked, errors.ContactLost):
+    for kind in (errors.InputError, errors.Refused, errors.Locked, errors.ContactLost):
         assert kind.exit_code in table
     assert set(table) == {*range(10), 130}
 

@@ -183,7 +183,7 @@ def _levels(raw: Mapping[str, Any]) -> List[Level]:
         raise JobError('levels need different names, and none may be called "{}"'.format(WARMUP))
     warmup = _get(raw, "warmup", dict, {})
     if warmup:
-        # All streams at once, so that everything a level will use has been used before.
+        # As many streams at once as the widest level has; the job says how many requests, two for each stream or more.
         first = _level(dict(warmup, name=WARMUP, streams=max(level.streams for level in levels)))
         levels.insert(0, first)
     return levels
