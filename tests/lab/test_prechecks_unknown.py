@@ -1,8 +1,9 @@
 """What a pre-check needs to know is missing: then it says so, and where it is required, it refuses.
 
-The host itself withholds what it can be made to withhold. What a host that answers at all cannot withhold is left to
-tests/unit/probes: free space of an existing path (`disk_space`), whether this is a pod (`pod_or_container`), an engine
-without any settings (`cross_rules` knows them as soon as something runs).
+The host itself withholds what it can be made to withhold; where nothing less helps, its interpreter is one to which
+the kernel refuses an answer. What a host that answers at all cannot withhold is left to tests/unit/probes: an engine
+without any settings (`cross_rules` knows them as soon as something runs), the bytes of the edited file
+(`owner_managed`: without them there is no edit either, and that is named).
 """
 
 from __future__ import annotations
@@ -84,6 +85,45 @@ def test_a_gpu_whose_driver_does_not_answer_is_not_taken_for_none(bench: Bench) 
 
     checked.refused("driver_library", "unknown", "could not be compared")
     checked.refused("gpu_memory", "unknown", "cannot be read")
+
+
+#: An interpreter whose kernel gives no answer to one question; everything else is the real one.
+NO_FREE_SPACE = """
+import os
+def withheld(path):
+    raise PermissionError(13, "Permission denied", path)
+os.statvfs = withheld
+"""
+NOTHING_OF_CGROUPS = """
+import builtins
+real = open
+def withheld(path, *words, **named):
+    if str(path).endswith(("/cgroup", "/mountinfo")):
+        raise PermissionError(13, "Permission denied", path)
+    return real(path, *words, **named)
+builtins.open = withheld
+"""
+
+
+def withholding(bench: Bench, script: str) -> Bench:
+    """The same host, seen through an interpreter that withholds something."""
+    path = "/usr/local/bin/python-withholding"
+    bench.service.host.write_file(path, f"#!/usr/bin/python3\nimport sys\n{script}\nexec(sys.argv[2])\n", mode="0755")
+    return bench.variables({"ansible_python_interpreter": path})
+
+
+def test_free_space_that_the_host_does_not_tell_is_not_taken_to_suffice(bench: Bench) -> None:
+    checked = withholding(bench, NO_FREE_SPACE).check()
+
+    checked.refused("disk_space", "unknown")
+    assert checked.refusing == ["disk_space"]
+
+
+def test_a_host_that_does_not_tell_whether_it_is_a_pod_is_not_taken_for_none(bench: Bench) -> None:
+    checked = withholding(bench, NOTHING_OF_CGROUPS).check()
+
+    checked.refused("pod_or_container", "unknown", "Kubernetes pod")
+    assert checked.refusing == ["pod_or_container"]
 
 
 def test_a_log_that_cannot_be_read_is_named_and_nothing_is_guessed(bench: Bench) -> None:

@@ -33,13 +33,17 @@ def hello(args: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def in_kubernetes() -> bool:
-    """Whether this is a pod: its file system is thrown away at the next start, so a change there would not last."""
-    return (
-        "KUBERNETES_SERVICE_HOST" in os.environ
-        or os.path.isdir("/var/run/secrets/kubernetes.io")
-        or "kubepods" in procfs.read_text("/proc/1/cgroup")
-    )
+def in_kubernetes() -> Optional[bool]:
+    """Whether this is a pod: its file system is thrown away at the next start, so a change there would not last.
+
+    None: nothing here tells.
+    """
+    if "KUBERNETES_SERVICE_HOST" in os.environ or os.path.isdir("/var/run/secrets/kubernetes.io"):
+        return True
+    told = [procfs.read_text(path) for path in ("/proc/1/cgroup", "/proc/self/cgroup", "/proc/self/mountinfo")]
+    if not any(told):
+        return None
+    return any(word in text for text in told for word in ("kubepods", "/kubelet/pods/"))
 
 
 def container() -> Optional[str]:
