@@ -12,8 +12,7 @@ from tests.lab.harness.services import LlamaService
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(240, func_only=True)]
 ServiceMaker = Callable[..., LlamaService]
 #: What systemd, nspawn, sshd and Ansible themselves keep while somebody logs in; everything else is the operator's.
-#: The times of /run and /tmp themselves are left out with them: sshd's message of the day is renamed into place in the
-#: one, and systemd's own check of the edited unit reads a scratch copy from the other.
+#: The time of /run itself is left out with them: sshd's message of the day is renamed into place there.
 _THEIR_OWN = (
     "/run/systemd /run/log /run/user /run/sudo /run/utmp /run/motd.dynamic /run/dbus /run/host "
     "/root/.ansible /var/lib/systemd"
@@ -28,7 +27,7 @@ _CONTENTS = "find /etc /srv -xdev -type f -exec sha256sum {} + | sort"
 def everything(host: LabHost) -> list[str]:
     """Every file with type, mode, owner, size and time, and the content of configuration and models."""
     left_out = [word for path in _THEIR_OWN.split() for word in ("-path", path, "-prune", "-o")]
-    left_out += ["-path", "/run", "-o", "-path", "/tmp", "-o"]
+    left_out += ["-path", "/run", "-o"]
     files = host.run(["sh", "-c", _FILES, "sh", *left_out, "-true"]).stdout.splitlines()
     return files + host.run(["sh", "-c", _CONTENTS]).stdout.splitlines()
 

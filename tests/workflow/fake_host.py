@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.unit.engines.support import text
+from tests.workflow import fake_plays
 from tests.workflow.world import EPOCH, World
-
-from changectl.core.errors import HostCallError
 
 UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
 UNIT_TEXT = "[Service]\nEnvironmentFile=/etc/chat.env\nExecStart=/opt/llama-server --model /srv/m.gguf --parallel 4\n"
@@ -76,6 +75,8 @@ class FakeHost:
     reported: Callable[[list[str]], dict[str, Any]] = lambda argv: {}  # what /props says otherwise
     on_start: Callable[[FakeHost], None] = lambda host: None
     on_call: Callable[[FakeHost, str], None] = lambda host, call: None
+    on_stop: Callable[[FakeHost], None] = lambda host: None
+    generations: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.start()
@@ -98,8 +99,12 @@ class FakeHost:
         self.process = Process(100 + self.starts, argv, environ, self.world.seconds + self.prepares)
         self.on_start(self)
 
-    def restart(self) -> None:
+    def stop(self) -> None:
         self.process = None
+        self.on_stop(self)
+
+    def restart(self) -> None:
+        self.stop()
         self.start()
 
     def digests(self) -> dict[str, str]:
@@ -187,7 +192,11 @@ class FakeHost:
         self.staged.clear()
         return {"removed": [], "changed": True}
 
+    def call_generation(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {"generation": self.generations.get(args["run"])}
+
     def call_forget(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        fake_plays.fence(self, args["run"], args["generation"])
         self.saved.pop(args["run"], None)
         return {"removed": [], "changed": True}
 
@@ -234,28 +243,4 @@ class FakeHost:
     # -- plays ----------------------------------------------------------------------------------------------------
     def play(self, play: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         self.on_call(self, play)
-        assert given["changectl_manager"] == {"systemd": {"unit": "chat.service"}}
-        if play == "apply":
-            for write in given["changectl_writes"]:
-                self._write(write)
-        if play == "restore":
-            self._restore(given["changectl_run"])
-            if not self.stale and self.process is not None:
-                return [{"changed": False}]
-        self.restart()
-        return [{"changed": True, "started_pid": self.process.pid if self.process else 0}]
-
-    def _write(self, write: Mapping[str, Any]) -> None:
-        if sha(self.files[write["path"]]) != write["expect"]:
-            raise HostCallError(f"{self.name}: {write['path']} holds other bytes", reason="changed_by_other")
-        self.files[write["path"]] = self.staged[write["staged"]]
-        self.written.add(write["staged"])
-        self.stale = True
-
-    def _restore(self, run: str) -> None:
-        for path, data in self.saved[run].items():
-            present = self.files[path]
-            if present != data and sha(present) not in self.written:
-                raise HostCallError(f"{self.name}: {path} holds other bytes", reason="changed_by_other")
-            self.stale = self.stale or present != data
-            self.files[path] = data
+        return fake_plays.play(self, play, given)

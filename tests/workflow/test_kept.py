@@ -51,7 +51,9 @@ def test_the_side_effects_of_a_kept_change_have_their_order() -> None:
         "journal verdict",
         "journal disarm.outcome",
         "journal step.closed",
+        "journal tidy.intent",
         "door gpu1 cleanup",
+        "journal tidy.outcome",
         "journal run.closed",
     ]
 
@@ -127,6 +129,9 @@ def test_the_operators_checks_run_on_the_host_that_was_changed() -> None:
 
     assert end.exit_code == 0
     assert stage.checks.asked == [(("/p/checks/a.py",), "gpu1")]
+    assert stage.journal.bodies("checks.intent") == [{"host": "gpu1", "files": ["/p/checks/a.py"]}]
+    assert stage.world.trace.index("journal checks.intent") < stage.world.trace.index("checks run")
+    assert stage.journal.bodies("checks.outcome")[0]["ok"] is True
 
 
 def test_every_door_is_closed_and_the_lock_is_given_back() -> None:

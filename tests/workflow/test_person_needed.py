@@ -112,6 +112,8 @@ def test_somebody_elses_edit_of_the_new_file_is_not_overwritten_on_the_way_back(
 
     assert_person_needed(stage, end, Outcome.REVERT_FAILED)
     assert stage.host.files["/etc/systemd/system/chat.service"].endswith(b"# mine\n")
+    assert stage.host.process is not None
+    assert stage.host.starts == 1  # seen before the stop
 
 
 def test_one_instance_that_cannot_come_back_does_not_keep_the_other_from_it() -> None:
@@ -140,4 +142,6 @@ def test_a_gap_in_the_evidence_never_stops_the_way_back(kind: str) -> None:
     end = stage.apply(WORSE)
 
     assert (end.exit_code, end.last.outcome) == (4, Outcome.REVERTED)
-    assert stage.journal.bodies("evidence.outcome")[0]["ok"] is False
+    body = stage.journal.bodies("evidence.outcome")[0]
+    assert body["ok"] is True
+    assert set(body["missing"]) == ({"host", "log"} if kind == "evidence" else {"pages"})

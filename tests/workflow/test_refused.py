@@ -75,13 +75,46 @@ def test_a_host_that_cannot_say_what_a_check_needs_refuses() -> None:
 @pytest.mark.parametrize("reason", ["immutable", "read_only", "disk_full", "not_permitted"])
 def test_a_write_that_the_host_refuses_leaves_the_service_running_as_it_was(reason: str) -> None:
     stage = Stage()
-    stage.fail_at(1, lambda: HostCallError("gpu1: cannot write", reason=reason), "play gpu1 apply")
+    refusal = HostCallError("gpu1: cannot write", reason=reason, details={"written": False})
+    stage.fail_at(1, lambda: refusal, "play gpu1 apply")
     end = stage.apply(BETTER)
 
     assert (end.exit_code, end.last.outcome, end.last.reason) == (3, Outcome.REFUSED, reason)
     assert stage.serving_as_before()
     assert stage.host.starts == 0
     assert stage.journal.bodies("verify.outcome")[0]["verified"] is True
+
+
+@pytest.mark.parametrize(
+    ("reason", "details"), [("disk_full", {"written": True}), ("read_only", {}), ("overwritten", {"written": True})]
+)
+def test_what_may_have_been_written_is_brought_back_and_never_called_untouched(
+    reason: str, details: dict[str, bool]
+) -> None:
+    stage = Stage()
+    stage.fail_at(
+        1, lambda: HostCallError("gpu1: it went wrong late", reason=reason, details=details), "play gpu1 apply"
+    )
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.outcome, end.last.reason) == (5, Outcome.REVERTED, reason)
+    assert [act for act in stage.world.trace if act == "play gpu1 restore"]
+    assert stage.serving_as_before()
+
+
+def test_a_refused_write_after_which_the_service_does_not_run_is_brought_back_and_not_called_untouched() -> None:
+    stage = Stage()
+
+    def refuse(name: str) -> None:
+        if name == "play gpu1 apply":
+            stage.host.process = None
+            raise HostCallError("gpu1: cannot write", reason="immutable", details={"written": False})
+
+    stage.world.before = refuse
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.outcome) == (5, Outcome.REVERTED)
+    assert stage.serving_as_before()
 
 
 def test_a_file_that_somebody_edits_meanwhile_keeps_their_edit_and_the_service_runs_on() -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from tests.workflow.fake_host import UNIT, FakeHost
+from tests.workflow.fake_host import ENV, UNIT, FakeHost
 from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import ContactLost, Refused
@@ -178,3 +178,84 @@ def test_an_instance_that_left_the_service_refuses() -> None:
     order = what_to_revert("R1", stage.journal.events("R1"), "why")
     _, ending = revert(order, stage.placed[:1], None, stage.tools)
     assert (exit_code(ending), ending.reason) == (3, "instance_gone")
+
+
+def test_a_later_change_with_another_file_refuses_though_the_edited_one_is_as_it_was_left() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    environment = "  - change: {environment: {name: OMP_NUM_THREADS, to: '2'}}\n    expect: neutral\n"
+    assert stage.apply(extra=environment).exit_code == 0
+    starts = stage.host.starts
+    ending = take_back(stage, "R1")
+
+    assert (exit_code(ending), ending.reason) == (3, "changed_since")
+    assert f"{ENV} changed since this run; run R2 was kept since" in ending.text
+    assert stage.host.starts == starts
+    assert exit_code(take_back(stage, "R2")) == 0
+    assert exit_code(take_back(stage, "R1")) == 0
+    assert stage.serving_as_before()
+
+
+def test_another_file_that_somebody_edited_since_is_left_to_them_and_named() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    stage.host.files[ENV] += b"THEIRS=1\n"
+    ending = take_back(stage, "R1")
+
+    assert (exit_code(ending), ending.outcome) == (6, Outcome.REVERT_UNVERIFIED)
+    assert f"{ENV} was changed by somebody else" in ending.text
+    assert b"--parallel 4\n" in stage.host.files[UNIT]
+    assert stage.host.files[ENV].endswith(b"THEIRS=1\n")
+    assert stage.host.process is not None
+
+
+def test_a_revert_of_an_older_run_waits_until_a_cut_off_one_is_settled() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    stage.memory.cut_off = ["R9"]
+    with pytest.raises(Refused, match="run R9") as caught:
+        take_back(stage, "R1")
+    assert caught.value.reason == "unfinished_run"
+    assert not [event for event in stage.journal.lines if event.run == "R2"]
+
+    stage.memory.cut_off = ["R1"]  # that very run: this is what settles it
+    assert exit_code(take_back(stage, "R1")) == 0
+
+
+def test_a_revert_that_was_cut_off_while_the_service_was_stopped_is_done_again_and_starts_it() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    take_back(stage, "R1")
+    stage.journal.lines = [event for event in stage.journal.lines if (event.run, event.kind) != ("R2", "run.closed")]
+    stage.memory.cut_off = ["R2"]
+    stage.host.stop()
+    with pytest.raises(Refused, match="changectl revert R1"):
+        take_back(stage, "R2")
+    ending = take_back(stage, "R1")
+
+    assert (exit_code(ending), ending.reason) == (0, "reverted")
+    assert stage.serving_as_before()
+
+
+def test_a_run_of_two_steps_whose_way_back_was_cut_off_in_the_middle_goes_back_to_its_beginning() -> None:
+    stage = Stage()
+    stage.apply(6, BETTER)
+    stage.host.files[UNIT] = stage.host.saved["R1.2"][UNIT]  # the second step is back, the first is not
+    stage.journal.lines = [event for event in stage.journal.lines if event.kind != "run.closed"]
+    stage.host.process = None
+    ending = take_back(stage, "R1")
+
+    assert exit_code(ending) == 0
+    assert stage.serving_as_before()
+    assert [arguments["changectl_run"] for arguments in stage.playbooks.arguments[2:]] == ["R1.1"]
+
+
+def test_every_revert_goes_above_the_generation_of_the_last_one() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    take_back(stage, "R1")
+    first = stage.host.generations["R1.1"]
+    stage.host.process = None
+    stage.journal.lines = [event for event in stage.journal.lines if event.kind != "run.closed"]
+    take_back(stage, "R1")
+    assert stage.host.generations["R1.1"] > first > 1

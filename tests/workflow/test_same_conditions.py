@@ -46,7 +46,6 @@ def new_model(host: FakeHost) -> None:
         ("kernel", lambda host: setattr(host, "kernel", "6.2")),
         ("boot", lambda host: setattr(host, "boot", "c")),
         ("program", lambda host: host.facts.update(program=[1, 2, 3])),
-        ("user", lambda host: host.facts.update(uid=0)),
     ],
 )
 def test_what_moved_with_the_restart_makes_the_comparison_invalid(
@@ -56,6 +55,13 @@ def test_what_moved_with_the_restart_makes_the_comparison_invalid(
     end = stage.apply(BETTER)
     assert_reverted(stage, end, 5, "invalid")
     assert f"undeclared difference: {fact}" in end.last.text
+
+
+def test_another_user_than_before_is_invalid_and_no_proof_of_the_way_back() -> None:
+    end = between(lambda host: host.facts.update(uid=0)).apply(BETTER)
+    assert (end.exit_code, end.last.outcome, end.last.reason) == (6, Outcome.REVERT_UNVERIFIED, "invalid")
+    assert "undeclared difference: user" in end.last.text
+    assert "runs as user 0, and ran as 990" in end.last.text
 
 
 @pytest.mark.parametrize("stage", [between(new_model), during("A", new_model), during("B", new_model)])

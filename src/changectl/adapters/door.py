@@ -107,7 +107,8 @@ class Conversation:
     def _outcome(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         if "error" in answer:
             error = answer["error"]
-            raise HostCallError(f"{self.host}: {error['message']}", reason=str(error["reason"]))
+            details = {name: fact for name, fact in error.items() if name not in ("message", "reason")}
+            raise HostCallError(f"{self.host}: {error['message']}", reason=str(error["reason"]), details=details)
         outcome: dict[str, Any] = answer["ok"]
         return outcome
 

@@ -161,7 +161,8 @@ def _result(watched: _Watched, play: str, host: str, rc: int | None) -> PlayResu
     if watched.failure is not None:
         failure = watched.failure
         message = str(failure.get("msg") or failure.get("module_stderr") or "a task failed without a message")
-        raise HostCallError(f"{host}: {message}", reason=str(failure.get("reason", "play_failed")))
+        reason, details = str(failure.get("reason", "play_failed")), failure.get("details")
+        raise HostCallError(f"{host}: {message}", reason=reason, details=details if isinstance(details, dict) else None)
     if watched.unreachable is not None:
         raise ContactLost(f"{host} is unreachable: {watched.unreachable}")
     if watched.stats is None or rc is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,16 @@ class ContactLost(ChangectlError):
 
 
 class HostCallError(ChangectlError):
-    """The host program answered that it did not do what was asked; `reason` is its stable word for why."""
+    """The host program answered that it did not do what was asked; `reason` is its stable word for why.
+
+    `details` are the facts that it told with it, for example `written`: whether new bytes may be in force.
+    """
 
     reason = "host_call_failed"
+
+    def __init__(self, message: str, *, reason: str | None = None, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, reason=reason)
+        self.details: dict[str, Any] = dict(details or {})
 
 
 class EditRefused(ChangectlError):

@@ -31,7 +31,7 @@ FOR_CAUSE = frozenset({
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
 NOTHING_WRITTEN = frozenset({
     "changed_by_other", "immutable", "read_only", "disk_full", "not_permitted", "not_found", "cannot_keep_metadata",
-    "not_captured",
+    "not_captured", "other_user",
 })  # fmt: skip
 INTERRUPTED = "interrupted"
 UNEXPECTED = "unexpected_error"

@@ -10,8 +10,8 @@ from typing import Any
 
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError, Refused
-from changectl.core.lifecycle import NOTHING_WRITTEN
 from changectl.core.observed import Capture
+from changectl.core.stopping import drain
 from changectl.workflow.contact import Contact
 from changectl.workflow.hold import Hold, short
 from changectl.workflow.recorder import Recorder
@@ -27,16 +27,21 @@ class Attempt(Hold):
     Attributes:
         contact: the instance as it was found.
         captured: what the host saved; None: nothing yet.
+        wrote: whether the file that the change writes may have been written.
+        refused: whether the host said that it wrote nothing, when it was asked to.
     """
 
     contact: Contact
     captured: Capture | None = None
+    wrote: bool = False
+    refused: bool = False
 
     @classmethod
     def of(cls, contact: Contact, recorder: Recorder, tools: Tools) -> Attempt:
         """The attempt that a step makes on an instance it contacted."""
+        target, wanted = contact.target, contact.wanted
         return cls(
-            target=contact.target,
+            target=target,
             recorder=recorder,
             tools=tools,
             host_run_name=host_run_name(recorder.run, recorder.step),
@@ -44,6 +49,7 @@ class Attempt(Hold):
             observed=contact.observed,
             model=contact.model,
             edit_path=contact.edit.path,
+            drain=drain(target.engine, contact.observed.process, target.service.drain, wanted.setting, wanted.to),
             contact=contact,
         )
 
@@ -78,7 +84,10 @@ class Attempt(Hold):
             raise Refused(f"{self.target.name}: the saved files cannot be restored", reason="not_restorable")
 
     def stage(self, data: bytes) -> str:
-        """Lay bytes into the run's folder on the host, named by digest; nothing sees them there."""
+        """Lay bytes into the run's folder on the host, named by digest; nothing sees them there.
+
+        Without an intent of its own: the folder is ours, was announced by `capture`, and is cleared by `tidy`.
+        """
         digest = sha256(data)
         self.target.ask("stage", {**self.host_run, "sha256": digest, "content": base64.b64encode(data).decode()})
         return digest
@@ -94,7 +103,9 @@ class Attempt(Hold):
             try:
                 result = self.play("apply", {"changectl_writes": [write]}, action="restart", drop=self._dropped())
             except HostCallError as error:
-                self.wrote = error.reason not in NOTHING_WRITTEN
+                # Only the host can know, and what it does not say counts as written.
+                self.wrote = error.details.get("written") is not False
+                self.refused = not self.wrote
                 raise
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 

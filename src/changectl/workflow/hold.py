@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
+from changectl.core.stopping import stop_timeout
 from changectl.workflow.ready import NotReady, Ready, deadline_for, wait_ready
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
-STOP_GRACE = 90.0  # seconds, where the manager does not say how long a stop may take
-PLAY_SPARE = 120.0  # seconds beyond the stop's grace that a play may take
+PLAY_SPARE = 120.0  # seconds beyond waiting and stopping that a play may take
+LOCK_SPARE = 30.0  # seconds beyond the stop of a play that lost its contact until its lock is free
 LOG_RECORDED = 40  # lines of the log that a failed start leaves in the journal
 
 
@@ -31,8 +33,9 @@ class Hold:
         observed: files and process as they were saved.
         model: the model's manifest as it was saved.
         edit_path: the file that the change writes.
+        drain: seconds that running requests may take to end before a stop.
         touched: whether anything that the service sees may have been changed.
-        wrote: whether the file that the change writes may have been written.
+        restored: whether the host said that the saved files are back and the service was started on them.
         running: process id and start of the service's process before the last act.
         outage: seconds in which this instance was stopped or loading.
         log_cursor: the log's end before the last start.
@@ -46,12 +49,14 @@ class Hold:
     observed: Observed
     model: Model
     edit_path: str
+    drain: float | None = None
     touched: bool = False
-    wrote: bool = False
+    restored: bool = False
     running: tuple[int, int | None] | None = None
     outage: float = 0.0
     log_cursor: str | None = None
     _stopped_at: float = 0.0
+    _log_end_known: bool = True
 
     @property
     def host_run(self) -> dict[str, Any]:
@@ -60,9 +65,13 @@ class Hold:
 
     @property
     def stop_timeout(self) -> float:
-        """How long a stop may take on this host."""
-        grace = self.target.manager.stop_grace(self.observed.manager.show)
-        return STOP_GRACE if grace is None or grace == float("inf") else grace
+        """How long a stop may take on this host before what is left is killed."""
+        return stop_timeout(self.target.manager.stop_grace(self.observed.manager.show), self.drain)
+
+    @property
+    def lock_wait(self) -> float:
+        """How long a play waits for an earlier one of ours that lost its contact and is still stopping the service."""
+        return self.stop_timeout + LOCK_SPARE
 
     @property
     def daemon_reload(self) -> bool:
@@ -77,16 +86,32 @@ class Hold:
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 
     def restore(self) -> None:
-        """Bring the saved files back and start the service on them, by playbook, whether or not the door answers."""
-        seen = self._seen()
-        if not seen:
+        """Bring the file that the change wrote back and start the service on it, whether or not the door answers.
+
+        Only that file: what somebody else did to the others meanwhile is theirs, and the proof names it. Whatever an
+        earlier play of this run still does on the host is shut out first, by a higher generation.
+        """
+        self._log_end_known = self._seen()
+        if not self._log_end_known:
             self.touched, self._stopped_at = True, self.tools.clock.monotonic()
-        with self.recorder.acting("restore", {"host": self.target.name, "play": "restore"}) as outcome:
-            result = self.play("restore", {})
+        self._take_over()
+        body = {"host": self.target.name, "play": "restore", "path": self.edit_path, "generation": self.generation}
+        with self.recorder.acting("restore", body) as outcome:
+            result = self.play("restore", {"changectl_only": [self.edit_path]})
+            self.restored = True
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
-        if not seen:
-            # The log's old end is not known: what stands there up to now must not count against the new start.
+
+    def find_log_end(self) -> None:
+        """After a restore: what an unread log holds up to now must not count against the new start."""
+        if not self._log_end_known:
             self.log_cursor = self.target.status().cursor
+
+    def _take_over(self) -> None:
+        """Raise the generation above every one that the host has seen, or that we know of where it does not answer."""
+        known = 0
+        with suppress(ChangectlError):
+            known = self.target.ask("generation", {"run": self.host_run_name})["generation"] or 0
+        self.generation = max(self.generation, known) + 1
 
     def _seen(self) -> bool:
         try:
@@ -121,9 +146,10 @@ class Hold:
             "changectl_generation": run["generation"],
             "changectl_manager": self.target.manager_argument,
             "changectl_service": service,
+            "changectl_lock_wait": self.lock_wait,
             **({"changectl_state_dir": run["state_dir"]} if "state_dir" in run else {}),
         }
-        timeout = self.stop_timeout + PLAY_SPARE
+        timeout = self.lock_wait + self.stop_timeout + PLAY_SPARE
         result = self.tools.playbooks.run(play, self.target.address, {**common, **variables}, timeout=timeout)
         return list(result.answers)
 

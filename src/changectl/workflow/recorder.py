@@ -52,7 +52,7 @@ class Recorder:
             self.note(f"{name}.outcome", {**outcome, "ok": False, "reason": error.reason, "message": str(error)})
             raise
         except BaseException as error:
-            reason = type(error).__name__
+            reason = str(getattr(error, "reason", type(error).__name__))  # why a step is not kept is a word too
             self.note(f"{name}.outcome", {**outcome, "ok": False, "reason": reason, "message": str(error)})
             raise
         self.note(f"{name}.outcome", {**outcome, "ok": True})

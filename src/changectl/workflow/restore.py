@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.observed import Model, Observed
+from changectl.core.observed import Model, Observed, ProcessFacts
 from changectl.workflow.conditions import VOLATILE
 from changectl.workflow.hold import Hold
 from changectl.workflow.ready import NotReady, Ready
@@ -26,18 +26,45 @@ class Restored:
 
 
 def collect_evidence(hold: Hold, why: str) -> None:
-    """Keep logs, metrics and host figures of the failed attempt; a gap in them never stops the way back."""
+    """Keep logs, metrics and host figures of the failed attempt; a gap is named, and never stops the way back."""
+    body: dict[str, Any] = {"host": hold.target.name}
     try:
-        args = {"manager": hold.target.manager_argument, "since": time.time() - 3600,
-                "cursor": hold.log_cursor, "log_file": hold.target.service.log_file}  # fmt: skip
-        found = hold.target.ask("evidence", args)
-        pages = hold.target.pages(answer=False)
-        text = _text(why, found, {name: page.body for name, page in pages.items()})
+        missing: dict[str, str] = {}
+        found = _host_evidence(hold, missing)
+        pages = _page_evidence(hold, missing)
+        text = _text(why, found, pages, missing)
         clean = hold.tools.secrets.redactor.text(text)
         digest = hold.tools.records.put_blob(clean.encode())
-        hold.recorder.note("evidence.outcome", {"host": hold.target.name, "ok": True, "blob": digest})
+        clean_gaps = {name: hold.tools.secrets.redactor.text(gap) for name, gap in missing.items()}
+        hold.recorder.note("evidence.outcome", {**body, "ok": True, "blob": digest, "missing": clean_gaps})
     except Exception as error:  # noqa: BLE001 - whatever it is, the way back matters more
-        hold.recorder.note("evidence.outcome", {"host": hold.target.name, "ok": False, "message": str(error)})
+        hold.recorder.note("evidence.outcome", {**body, "ok": False, "message": str(error)})
+
+
+def _host_evidence(hold: Hold, missing: dict[str, str]) -> Mapping[str, Any]:
+    target = hold.target
+    args = {"manager": target.manager_argument, "since": time.time() - 3600, "cursor": hold.log_cursor,
+            "log_file": target.service.log_file, "run": hold.host_run_name}  # fmt: skip
+    try:
+        found = target.ask("evidence", args)
+    except Exception as error:  # noqa: BLE001 - the pages may still answer
+        missing["host"] = missing["log"] = str(error)
+        return {}
+    missing |= found.get("missing", {})
+    # A command service without a log file logs to a new file of its last start: there is nothing older in it.
+    if hold.log_cursor is None and (target.service.log_file or target.service.manager.name != "command"):
+        missing["log_since"] = "where the log ended before the change is not known: its latest lines are kept"
+    return found
+
+
+def _page_evidence(hold: Hold, missing: dict[str, str]) -> dict[str, str]:
+    try:
+        pages = hold.target.pages(answer=False)
+    except Exception as error:  # noqa: BLE001 - the host's figures are worth keeping without them
+        missing["pages"] = str(error)
+        return {}
+    missing |= {f"page {name}": page.error for name, page in pages.items() if page.error}
+    return {name: page.body for name, page in pages.items() if not page.error}
 
 
 def bring_back(hold: Hold) -> Restored:
@@ -46,8 +73,11 @@ def bring_back(hold: Hold) -> Restored:
     try:
         hold.restore()
     except Exception as error:  # noqa: BLE001 - every way to fail is an outcome that a person has to hear of
-        return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
+        if not hold.restored:
+            return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
+        return Restored(UNVERIFIED, f"{target.name}: restored, but that could not be recorded: {error}")
     try:
+        hold.find_log_end()
         ready = hold.wait()
     except Exception as error:  # noqa: BLE001 - as above
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
@@ -106,7 +136,7 @@ def verify(hold: Hold, proof: dict[str, Any], *, compare_process: bool = True) -
     """
     target = hold.target
     files: Mapping[str, Any] = target.ask("verify", hold.host_run)["files"]
-    wrong = [f"{path} differs in {', '.join(entry['differs'])}" for path, entry in files.items() if not entry["equal"]]
+    wrong = [_differs(hold, path, entry["differs"]) for path, entry in files.items() if not entry["equal"]]
     proof["files"] = {path: entry["equal"] for path, entry in files.items()}
     if not files:
         wrong.append("the snapshot holds no file to compare")
@@ -117,6 +147,12 @@ def verify(hold: Hold, proof: dict[str, Any], *, compare_process: bool = True) -
     return wrong
 
 
+def _differs(hold: Hold, path: str, words: list[str]) -> str:
+    if path == hold.edit_path:
+        return f"{path} differs in {', '.join(words)}"
+    return f"{path} was changed by somebody else since it was saved ({', '.join(words)}), and stays as they left it"
+
+
 def _running(hold: Hold, observed: Observed, proof: dict[str, Any]) -> list[str]:
     old, new = hold.observed.process, observed.process
     if old is None or new is None:
@@ -124,12 +160,25 @@ def _running(hold: Hold, observed: Observed, proof: dict[str, Any]) -> list[str]
     wrong = []
     if old.argv != new.argv:
         wrong.append("the process runs with other arguments than before")
+    wrong += _identity(old, new)
+    if old.environ is None or new.environ is None:
+        wrong.append("the variables of the process cannot be read")
     names = [{name: value for name, value in (process.environ or {}).items() if name not in VOLATILE}
              for process in (old, new)]  # fmt: skip
     differing = sorted(name for name in {*names[0], *names[1]} if names[0].get(name) != names[1].get(name))
     if differing:
         wrong.append(f"variables of the process differ: {', '.join(differing)}")
     proof["process"] = not wrong
+    return wrong
+
+
+def _identity(old: ProcessFacts, new: ProcessFacts) -> list[str]:
+    """Whoever could not be told is not the same: the engine may now read less, or write as root."""
+    wrong = []
+    if old.uid is None or new.uid != old.uid:
+        wrong.append(f"the process runs as user {new.uid}, and ran as {old.uid}")
+    if old.gids is None or new.gids is None or sorted(new.gids) != sorted(old.gids):
+        wrong.append(f"the process runs with the groups {new.gids}, and ran with {old.gids}")
     return wrong
 
 
@@ -151,7 +200,8 @@ def _moved_files(before: Model, now: Model) -> list[str]:
             if old.get(path) != new.get(path)]  # fmt: skip
 
 
-def _text(why: str, found: Mapping[str, Any], pages: Mapping[str, str]) -> str:
+def _text(why: str, found: Mapping[str, Any], pages: Mapping[str, str], missing: Mapping[str, str]) -> str:
     parts = [f"# why\n{why}", "# log", *map(str, found.get("log", [])), "# host", repr(dict(found.get("host", {})))]
     parts += [f"# page {name}\n{body}" for name, body in pages.items()]
+    parts += [f"# missing {name}\n{why_missing}" for name, why_missing in missing.items()]
     return "\n".join(parts)

@@ -3,98 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
 
 from changectl.core.errors import ChangectlError, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.observed import Model, Observed
 from changectl.core.placing import Placed
-from changectl.core.ports import Event
+from changectl.core.stopping import drain
 from changectl.workflow.attempt import FIRST_GENERATION, host_run_name
 from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import REVERTED, bring_back
+from changectl.workflow.revert_order import KeptEdit, Revert, later_run, refuse_unfinished_others, what_to_revert
 from changectl.workflow.target import Target
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
-
-
-@dataclass(frozen=True)
-class KeptEdit:
-    """One file on one instance that a kept step changed."""
-
-    step: int
-    instance: str
-    path: str
-    before: str  # digests
-    after: str
-    copy: str  # the controller's copy of the snapshot
-
-
-@dataclass(frozen=True)
-class Revert:
-    """What is to be taken back, read from the record of the run."""
-
-    run: str
-    service: str
-    reason: str
-    edits: tuple[KeptEdit, ...]  # last step first
-    finished: bool = True  # False: the run was cut off, so what it left behind is not known
-
-
-def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
-    """Read a run's record: the kept steps, or, of a run that was cut off, every step that got as far as saving.
-
-    Raises:
-        Refused: nothing of the run was kept.
-    """
-    opened = next((event for event in events if event.kind == "run.opened"), None)
-    if opened is None:
-        raise Refused(f"run {run} has no beginning in the record: nothing can be reverted", reason="run_unknown")
-    finished = any(event.kind == "run.closed" for event in events)
-    steps = {event.step for event in events if event.kind == "step.closed" and _in_force(event.body)}
-    if not finished:
-        # Cut off: whatever was saved may have been changed, and only the host knows.
-        steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}
-    edits = [edit for step in sorted(steps, reverse=True) for edit in _edits(step, events)]
-    if finished and not edits:
-        raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
-    return Revert(run, str(opened.body["service"]), reason, tuple(edits), finished)
-
-
-def _in_force(body: Mapping[str, Any]) -> bool:
-    return Outcome(body["outcome"]).in_force and body.get("reason") != "nothing_to_do"
-
-
-def _edits(step: int, events: Sequence[Event]) -> list[KeptEdit]:
-    captures = {event.body["host"]: event.body for event in events
-                if event.step == step and event.kind == "capture.outcome" and event.body.get("ok")}  # fmt: skip
-    return [
-        KeptEdit(step, event.body["host"], event.body["path"], event.body["before_sha"], event.body["after_sha"],
-                 captures[event.body["host"]]["copy"])
-        for event in events
-        if event.step == step and event.kind == "edit" and event.body["host"] in captures
-    ]  # fmt: skip
-
-
-def later_run(order: Revert, events: Sequence[Event]) -> str | None:
-    """The last run that changed the service after this one, was kept and not reverted; None: there is none."""
-    opened = [event for event in events if event.kind == "run.opened"]
-    reverted = {str(event.body.get("reverts")) for event in opened}
-    kept = {event.run for event in events if event.kind == "step.closed" and _in_force(event.body)}
-    at = next((event.sequence for event in opened if event.run == order.run), 0)
-    later = [
-        event.run
-        for event in opened
-        if event.sequence > at and event.body.get("service") == order.service and event.run in kept - reverted
-    ]
-    return later[-1] if later else None
 
 
 def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: Tools) -> tuple[str, Ending]:
@@ -105,8 +32,15 @@ def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: To
         placed: the service's instances.
         later: the run that changed the service after this one and was kept, if any.
         tools: the ports.
+
+    Raises:
+        Refused: this run or another one on the service was cut off, and that has to be settled first.
     """
-    return _recorded(order, placed, tools, lambda recorder, ready: _carried_out(order, placed, later, ready, recorder))
+
+    def act(recorder: Recorder, ready: Tools, uncertain: bool) -> Ending:
+        return _carried_out(order, placed, later, ready, recorder, uncertain)
+
+    return _recorded(order, placed, tools, act)
 
 
 def accept_present(order: Revert, placed: Sequence[Placed], tools: Tools) -> tuple[str, Ending]:
@@ -114,17 +48,18 @@ def accept_present(order: Revert, placed: Sequence[Placed], tools: Tools) -> tup
 
     For the day when somebody has put things right by hand: neither the saved bytes nor the run's own are in place.
     """
-    return _recorded(order, placed, tools, lambda recorder, ready: _accepted(order, placed, ready, recorder))
+    return _recorded(order, placed, tools, lambda *given: _accepted(order, placed, *given))
 
 
 def _recorded(
-    order: Revert, placed: Sequence[Placed], tools: Tools, act: Callable[[Recorder, Tools], Ending]
+    order: Revert, placed: Sequence[Placed], tools: Tools, act: Callable[[Recorder, Tools, bool], Ending]
 ) -> tuple[str, Ending]:
     """A run of its own around an act that ends an earlier run."""
     tools = with_teller(tools)
     run = tools.new_run(order.service)
     recorder = Recorder(tools.journal, tools.secrets, run, 0)
     with tools.interrupts.listening(), tools.records.lock(order.service, run, tools.actor) as dead:
+        again = refuse_unfinished_others(order, tools)
         hosts = sorted({one.host.name for one in placed})
         recorder.note("run.opened", {
             "reverts": order.run, "service": order.service, "plan": order.service, "plan_digest": None,
@@ -133,7 +68,8 @@ def _recorded(
         })  # fmt: skip
         if dead is not None:
             recorder.note(LOCK_TAKEN_OVER, dead)
-        ending = act(recorder, tools)
+        # After a cut even untouched files prove nothing: the service may have been stopped.
+        ending = act(recorder, tools, again or not order.finished)
         recorder.note("revert.outcome", {"reverts": order.run, "outcome": ending.outcome.value,
                                          "reason": ending.reason, "text": ending.text})  # fmt: skip
         recorder.note("run.closed", {"exit_code": exit_code(ending), "outcome": ending.outcome.value,
@@ -146,8 +82,8 @@ def exit_code(ending: Ending) -> int:
     return 0 if ending.outcome is Outcome.REVERTED else ending.exit_code
 
 
-def _accepted(order: Revert, placed: Sequence[Placed], tools: Tools, recorder: Recorder) -> Ending:
-    if order.finished:
+def _accepted(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools: Tools, uncertain: bool) -> Ending:
+    if not uncertain:
         text = f"run {order.run} has its end already; only a run that was cut off can be settled like this"
         return Ending(Outcome.REFUSED, "run_finished", text)
     try:
@@ -163,14 +99,16 @@ def _accepted(order: Revert, placed: Sequence[Placed], tools: Tools, recorder: R
 
 
 def _carried_out(
-    order: Revert, placed: Sequence[Placed], later: str | None, tools: Tools, recorder: Recorder
+    order: Revert, placed: Sequence[Placed], later: str | None, tools: Tools, recorder: Recorder, uncertain: bool
 ) -> Ending:
     try:
         with ExitStack() as doors:
             holds = _holds(order, placed, tools, recorder, doors)
-            # After a run that was cut off even untouched files prove nothing: the service may have been stopped.
-            changed = _changed(holds, later)
-            waiting = holds if not order.finished else changed
+            waiting = _changed(holds, later)
+            if later:
+                _refuse_other_files(holds, later)
+            if uncertain:
+                waiting += _first_saved(holds, {edit.instance for _, edit in waiting})
             if not waiting:
                 return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
             with tools.interrupts.ignored():
@@ -201,6 +139,10 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
     saved = json.loads(tools.records.get_snapshot(edit.copy))
     observed = Observed.read(saved["observed"])
     tools.secrets.learn_observed(observed)
+    running = target.inspect().process
+    drains = [
+        drain(target.engine, process, target.service.drain, None, None) for process in (observed.process, running)
+    ]
     return Hold(
         target=target,
         recorder=recorder,
@@ -210,6 +152,7 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
         observed=observed,
         model=Model.read(saved["model"]),
         edit_path=edit.path,
+        drain=max((seconds for seconds in drains if seconds is not None), default=None),
     )
 
 
@@ -238,6 +181,32 @@ def _changed(holds: Sequence[tuple[Hold, KeptEdit]], later: str | None) -> list[
     return changed
 
 
+def _refuse_other_files(holds: Sequence[tuple[Hold, KeptEdit]], later: str) -> None:
+    """With a later change in force, other files that differ are likely its own: what it was judged with has to stay.
+
+    Raises:
+        Refused: a file beside the edited ones is not as the run left it.
+    """
+    edited = {(edit.instance, edit.path) for _, edit in holds}
+    seen: set[str] = set()
+    for hold, edit in holds:
+        if edit.instance in seen:
+            continue  # the last step's snapshot is the newest
+        seen.add(edit.instance)
+        present = hold.target.inspect().files
+        moved = [path for path, facts in hold.observed.files.items() if (edit.instance, path) not in edited
+                 and (path not in present or present[path].sha256 != facts.sha256)]  # fmt: skip
+        if moved:
+            text = f"{edit.instance}: {', '.join(moved)} changed since this run; run {later} was kept since"
+            raise Refused(f"{text}: revert that one first", reason="changed_since")
+
+
+def _first_saved(holds: Sequence[tuple[Hold, KeptEdit]], done: set[str]) -> list[tuple[Hold, KeptEdit]]:
+    """Of every instance that is not brought back anyway: the oldest snapshot, to be started on and proven."""
+    first = {edit.instance: (hold, edit) for hold, edit in holds}  # last step first, so the oldest one wins
+    return [pair for instance, pair in first.items() if instance not in done]
+
+
 def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
     ends = []
     for hold, _ in waiting:
@@ -248,3 +217,6 @@ def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
     worst = ends[-1].outcome
     text = "\n".join(end.detail for end in ends)
     return Ending(Outcome(worst), "reverted" if worst == REVERTED else "needs_person", text)
+
+
+__all__ = ["KeptEdit", "Revert", "accept_present", "exit_code", "later_run", "revert", "what_to_revert"]

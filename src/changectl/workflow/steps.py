@@ -63,9 +63,9 @@ def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorde
     run = StepRun(tools, recorder, acceptance)
     with ExitStack() as doors:
         ending = _story(run, placed, doors)
-        _tidy(run, ending)
-    if not ending.outcome.in_force:
-        _close(run, ending)
+        if not ending.outcome.in_force:
+            _close(run, ending)
+        _tidy(run, ending)  # after the end is on record: until then the snapshot may be needed
     return ending
 
 
@@ -76,12 +76,16 @@ def _tidy(run: StepRun, ending: Ending) -> None:
     """
     if ending.outcome in (Outcome.REVERT_FAILED, Outcome.REVERT_UNVERIFIED):
         return
+    recorder = run.recorder.insisting()  # the end is on record; a gap in what follows it is no reason to fail
     with run.tools.interrupts.ignored():
         for attempt in run.attempts:
             if attempt.captured is not None:
-                # What is left behind lies in the run's own folder, readable by its owner only: no reason to fail.
-                with suppress(Exception):
-                    attempt.target.ask("cleanup" if attempt.touched else "forget", attempt.host_run)
+                call = "cleanup" if attempt.touched else "forget"
+                body = {"host": attempt.target.name, "call": call, "folder": attempt.host_run_name}
+                # What is left behind lies in the run's own folder, readable by its owner only: no reason either.
+                with suppress(Exception), recorder.acting("tidy", body) as outcome:
+                    outcome.update(body)
+                    attempt.target.ask(call, attempt.host_run)
 
 
 def _close(run: StepRun, ending: Ending) -> Ending:
@@ -206,25 +210,31 @@ def _undo(run: StepRun, reason: str, text: str) -> Ending:
         return Ending(Outcome.ABORTED if aborted else Outcome.REFUSED, reason, text)
     run.tools.reporter.note(f"not kept ({reason}): {text}")
     with run.tools.interrupts.ignored():
-        ends = [_back(run, attempt, reason, text) for attempt in run.touched]
+        ends = [_back(run, attempt, text) for attempt in run.touched if not _alone(run, attempt, reason)]
         _disarm(run, run.recorder.insisting())
     failed = [end for end in ends if end.outcome != REVERTED]
     if failed:
         worst = FAILED if any(end.outcome == FAILED for end in failed) else failed[0].outcome
         details = run.tools.secrets.redactor.text("\n".join(end.detail for end in failed))
         return Ending(Outcome(worst), reason, f"{text}\n{details}")
-    if reason in NOTHING_WRITTEN and not any(attempt.wrote for attempt in run.attempts):
+    if reason in NOTHING_WRITTEN and not ends:
         return Ending(Outcome.REFUSED, reason, text)
     return Ending(Outcome.REVERTED, reason, text)
 
 
-def _back(run: StepRun, attempt: Attempt, reason: str, text: str) -> Restored:
-    """One instance: proven untouched where the host refused to write, brought back everywhere else."""
-    attempt.recorder, by_other = attempt.recorder.insisting(), reason == "changed_by_other"
-    if reason in NOTHING_WRITTEN and not attempt.wrote and left_alone(attempt, edited_by_other=by_other):
-        end = Restored(REVERTED, f"{attempt.target.name}: nothing was written, and the service runs as before")
-    else:
-        collect_evidence(attempt, text)
-        end = bring_back(attempt)
+def _alone(run: StepRun, attempt: Attempt, reason: str) -> bool:
+    """Whether the host refused to write on this instance, and it is proven to run untouched."""
+    attempt.recorder = attempt.recorder.insisting()
+    if not attempt.refused or not left_alone(attempt, edited_by_other=reason == "changed_by_other"):
+        return False
+    run.tools.reporter.note(f"{attempt.target.name}: nothing was written, and the service runs as before")
+    return True
+
+
+def _back(run: StepRun, attempt: Attempt, text: str) -> Restored:
+    """Bring one instance back; what failed there is kept as evidence first."""
+    attempt.recorder = attempt.recorder.insisting()
+    collect_evidence(attempt, text)
+    end = bring_back(attempt)
     run.tools.reporter.note(end.detail)
     return end

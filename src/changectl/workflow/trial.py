@@ -124,13 +124,14 @@ def _prove_effect(attempt: Attempt, ready: Ready) -> None:
 def _run_checks(attempt: Attempt, acceptance: Acceptance) -> None:
     if not acceptance.checks:
         return
-    result = attempt.tools.checks.run(acceptance.checks, attempt.target.address)
-    attempt.tools.interrupts.check()
-    report = attempt.tools.secrets.redactor.text(result.report)
-    body = {"host": attempt.target.name, "passed": result.passed, "failed": result.failed, "ok": result.ok}
-    attempt.recorder.note("checks.outcome", {**body, "report": report})
-    if not result.ok:
-        raise NotKept("check_failed", f"{attempt.target.name}: {result.failed} of the plan's checks failed")
+    name = attempt.target.name
+    with attempt.recorder.acting("checks", {"host": name, "files": list(acceptance.checks)}) as outcome:
+        result = attempt.tools.checks.run(acceptance.checks, attempt.target.address)
+        report = attempt.tools.secrets.redactor.text(result.report)
+        outcome.update(host=name, passed=result.passed, failed=result.failed, report=report)
+        attempt.tools.interrupts.check()
+        if not result.ok:
+            raise NotKept("check_failed", f"{name}: {result.failed} of the plan's checks failed")
 
 
 def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase) -> Judgement:

@@ -93,11 +93,11 @@ def test_a_host_that_falls_silent_is_given_up_after_its_last_sign_of_life() -> N
 
 def test_a_failure_on_the_host_keeps_its_reason() -> None:
     def script(request: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{"id": request["id"], "error": {"reason": "changed_by_other", "message": "no"}}]
+        return [{"id": request["id"], "error": {"reason": "changed_by_other", "message": "no", "found": "aa"}}]
 
     with pytest.raises(HostCallError, match="gpu1: no") as caught:
         Conversation("gpu1", ScriptedPipe(script)).call("write", {}, timeout=5)
-    assert caught.value.reason == "changed_by_other"
+    assert (caught.value.reason, caught.value.details) == ("changed_by_other", {"found": "aa"})
 
 
 def test_silence_is_contact_lost_and_names_the_call() -> None:

@@ -98,6 +98,7 @@ def test_a_refusal_of_the_host_keeps_its_reason_and_words(desk: Desk) -> None:
     with pytest.raises(HostCallError, match=r"here: .*a\.conf") as caught:
         desk.plays.run("apply", HERE, {**desk.common, "changectl_writes": writes}, timeout=60)
     assert caught.value.reason == "changed_by_other"
+    assert caught.value.details["written"] is False
     assert desk.config.read_bytes() == b"mine"
 
 

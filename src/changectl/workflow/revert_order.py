@@ -1,0 +1,109 @@
+"""What a revert has to take back, read from the record: the kept edits of a run, and what stands on it or is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from changectl.core.errors import Refused
+from changectl.core.lifecycle import Outcome
+from changectl.core.ports import Event
+from changectl.workflow.tools import Tools
+
+
+@dataclass(frozen=True)
+class KeptEdit:
+    """One file on one instance that a kept step changed."""
+
+    step: int
+    instance: str
+    path: str
+    before: str  # digests
+    after: str
+    copy: str  # the controller's copy of the snapshot
+
+
+@dataclass(frozen=True)
+class Revert:
+    """What is to be taken back, read from the record of the run."""
+
+    run: str
+    service: str
+    reason: str
+    edits: tuple[KeptEdit, ...]  # last step first
+    finished: bool = True  # False: the run was cut off, so what it left behind is not known
+    reverts: str | None = None  # the run was itself a revert of this one
+
+
+def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
+    """Read a run's record: the kept steps, or, of a run that was cut off, every step that got as far as saving.
+
+    Raises:
+        Refused: nothing of the run was kept.
+    """
+    opened = next((event for event in events if event.kind == "run.opened"), None)
+    if opened is None:
+        raise Refused(f"run {run} has no beginning in the record: nothing can be reverted", reason="run_unknown")
+    finished = any(event.kind == "run.closed" for event in events)
+    steps = {event.step for event in events if event.kind == "step.closed" and _in_force(event.body)}
+    if not finished:
+        # Cut off: whatever was saved may have been changed, and only the host knows.
+        steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}
+    edits = [edit for step in sorted(steps, reverse=True) for edit in _edits(step, events)]
+    if finished and not edits:
+        raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
+    return Revert(run, str(opened.body["service"]), reason, tuple(edits), finished, opened.body.get("reverts"))
+
+
+def _in_force(body: Mapping[str, Any]) -> bool:
+    return Outcome(body["outcome"]).in_force and body.get("reason") != "nothing_to_do"
+
+
+def _edits(step: int, events: Sequence[Event]) -> list[KeptEdit]:
+    captures = {event.body["host"]: event.body for event in events
+                if event.step == step and event.kind == "capture.outcome" and event.body.get("ok")}  # fmt: skip
+    return [
+        KeptEdit(step, event.body["host"], event.body["path"], event.body["before_sha"], event.body["after_sha"],
+                 captures[event.body["host"]]["copy"])
+        for event in events
+        if event.step == step and event.kind == "edit" and event.body["host"] in captures
+    ]  # fmt: skip
+
+
+def later_run(order: Revert, events: Sequence[Event]) -> str | None:
+    """The last run that changed the service after this one, was kept and not reverted; None: there is none."""
+    opened = [event for event in events if event.kind == "run.opened"]
+    reverted = {str(event.body.get("reverts")) for event in opened}
+    kept = {event.run for event in events if event.kind == "step.closed" and _in_force(event.body)}
+    at = next((event.sequence for event in opened if event.run == order.run), 0)
+    later = [
+        event.run
+        for event in opened
+        if event.sequence > at and event.body.get("service") == order.service and event.run in kept - reverted
+    ]
+    return later[-1] if later else None
+
+
+def refuse_unfinished_others(order: Revert, tools: Tools) -> bool:
+    """Whether an earlier revert of the same run was cut off, so that nobody knows how far it came.
+
+    Raises:
+        Refused: the run is itself a revert that was cut off, or another run on the service was: what that one left
+            behind is not known, and neither is what a revert of an older one would leave.
+    """
+    if order.reverts and not order.finished:
+        text = f"run {order.run} was the revert of {order.reverts}, and was cut off: changectl revert {order.reverts}"
+        raise Refused(text, reason="unfinished_run")
+    unfinished = list(tools.memory.unfinished(order.service))
+    again = [run for run in unfinished if _reverts(run, tools) == order.run]
+    others = [run for run in unfinished if run != order.run and run not in again]
+    if others and order.run not in unfinished:
+        text = f"run {others[0]} on service {order.service} was cut off and never ended: revert that one first"
+        raise Refused(text, reason="unfinished_run")
+    return bool(again)
+
+
+def _reverts(run: str, tools: Tools) -> str | None:
+    opened = next((event for event in tools.journal.events(run) if event.kind == "run.opened"), None)
+    return None if opened is None else opened.body.get("reverts")

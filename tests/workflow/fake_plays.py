@@ -1,0 +1,80 @@
+"""What our plays do to a host in memory: as the real ones, they stop the service, and refuse an older generation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from changectl.core.errors import HostCallError
+
+if TYPE_CHECKING:
+    from tests.workflow.fake_host import FakeHost
+
+
+def play(host: FakeHost, name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Do it; returns the module's answers."""
+    assert given["changectl_manager"] == {"systemd": {"unit": "chat.service"}}
+    assert given["changectl_lock_wait"] >= given["changectl_service"]["stop_timeout"] + 30
+    run = given["changectl_run"]
+    fence(host, run, given["changectl_generation"])
+    if name == "apply":
+        _write_all(host, given["changectl_writes"])
+    if name == "restore":
+        return [_bring_back(host, run, given.get("changectl_only") or list(host.saved[run]))]
+    host.restart()
+    return [_answer(host)]
+
+
+def fence(host: FakeHost, run: str, generation: int) -> None:
+    """Raises HostCallError where somebody took the run over."""
+    if host.generations.get(run, 0) > generation:
+        raise HostCallError(f"{host.name}: run {run} was taken over", reason="stale_generation")
+    host.generations[run] = generation
+
+
+def _answer(host: FakeHost) -> dict[str, Any]:
+    return {"changed": True, "started_pid": host.process.pid if host.process else 0}
+
+
+def _write_all(host: FakeHost, writes: Sequence[Mapping[str, Any]]) -> None:
+    for write in writes:
+        present = _sha(host.files[write["path"]])
+        if present not in (write["staged"], write["expect"]):
+            raise _changed_by_other(host, write["path"], written=False)
+        host.files[write["path"]] = host.staged[write["staged"]]
+        host.written.add(write["staged"])
+        host.stale = True
+
+
+def _bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
+    saved = host.saved[run]
+    try:
+        _check(host, saved, only)
+        equal = all(host.files[path] == saved[path] for path in only)
+        if equal and not host.stale and host.process is not None:
+            return {"changed": False}
+        host.stop()
+        _check(host, saved, only)
+        for path in only:
+            host.files[path] = saved[path]
+    except HostCallError:
+        if host.process is None:
+            host.start()
+        raise
+    host.start()
+    return _answer(host)
+
+
+def _check(host: FakeHost, saved: Mapping[str, bytes], only: Sequence[str]) -> None:
+    for path in only:
+        if host.files[path] != saved[path] and _sha(host.files[path]) not in host.written:
+            raise _changed_by_other(host, path)
+
+
+def _changed_by_other(host: FakeHost, path: str, **details: Any) -> HostCallError:
+    return HostCallError(f"{host.name}: {path} holds other bytes", reason="changed_by_other", details=details)
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
