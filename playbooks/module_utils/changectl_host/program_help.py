@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import tempfile
 from typing import Any, Callable, Dict, Optional
 
-from . import commands
+from . import commands, scratch
 from .failure import Failure
 
 # Variables that tie a process to its manager or its home; our own start of the program has neither.
@@ -24,9 +23,9 @@ def program_help(args: Dict[str, Any]) -> Dict[str, Any]:
     options: Dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
         # A folder that is thrown away: some engines write caches even for --help.
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="changectl-help-"))
+        folder = stack.enter_context(scratch.folder("help"))
         environment = {name: value for name, value in environment.items() if not name.startswith(_OF_ONE_START)}
-        environment["HOME"] = folder
+        environment.update(HOME=folder, TMPDIR=folder)
         change = _become(args.get("user"), folder)
         if change is not None:
             options["preexec_fn"] = change

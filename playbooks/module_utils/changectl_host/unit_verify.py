@@ -6,11 +6,9 @@ import base64
 import binascii
 import os
 import re
-import shutil
-import tempfile
 from typing import Any, Dict, List, Optional
 
-from . import commands, facts, snapshot, systemd
+from . import commands, facts, scratch, snapshot, systemd
 from .failure import Failure
 from .state import Run
 
@@ -48,31 +46,28 @@ def _read(path: str) -> bytes:
 
 def _warnings(unit: str, files: Dict[str, bytes]) -> List[str]:
     """Verify a private copy: the fragment under its own name, and each drop-in in the unit's own drop-in folder."""
-    folder = _scratch_folder()
-    try:
+    with scratch.folder("unit") as folder:
         target = _lay_out(folder, unit, files)
         if target is None:
             raise Failure("cannot_verify", f"{unit} has no unit file of its own")
-        result = commands.run(["systemd-analyze", "verify", "--man=no", target], timeout=60)
+        result = commands.run([*_private_tmp(), "systemd-analyze", "verify", "--man=no", target], timeout=60)
         lines = [line.replace(folder + "/", "").strip() for line in (result.out + result.err).splitlines()]
         lines = sorted({re.sub(r":\d+:", ":", line) for line in lines if line and _about(line, unit)})
         if result.status and not lines:
             raise Failure("cannot_verify", f"systemd-analyze verify: {(result.err or result.out).strip()[-500:]}")
         return lines
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _scratch_folder() -> str:
-    """In memory, so that a preview leaves no trace in /tmp, not even its time.
+def _private_tmp() -> List[str]:
+    """Words before a command that give it a /tmp of its own; none where this user or this host does not allow that.
 
-    Raises:
-        Failure: `cannot_verify`.
+    systemd-analyze makes and removes a folder in /tmp, wherever the unit lies.
     """
-    for base in ("/dev/shm", os.environ.get("XDG_RUNTIME_DIR"), "/run"):  # noqa: S108  mkdtemp makes a private folder
-        if base and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK):
-            return tempfile.mkdtemp(prefix="changectl-unit-", dir=base)
-    raise Failure("cannot_verify", "this host has no place in memory (/dev/shm, /run) for a scratch copy of the unit")
+    words = ["unshare", "--mount", "--", "sh", "-c", 'mount -t tmpfs changectl /tmp && exec "$@"', "sh"]
+    try:
+        return words if os.geteuid() == 0 and commands.run([*words, "true"]).status == 0 else []
+    except Failure:
+        return []
 
 
 def _lay_out(folder: str, unit: str, files: Dict[str, bytes]) -> Optional[str]:

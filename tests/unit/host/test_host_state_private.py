@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,3 +63,11 @@ def test_the_log_is_read_from_where_it_ended_before_the_change(host: Any, free_p
         out.write(b"new\n")
     found = host.call("evidence", manager=command_manager(free_port), log_file=str(log), cursor=cursor)
     assert found["log"] == ["new"]
+
+
+def test_asking_an_engine_for_its_help_leaves_no_trace(host: Any) -> None:
+    found = host.call("help", argv=["/bin/sh", "-c", 'touch "$HOME/h" "$TMPDIR/t" && echo "$HOME" "$TMPDIR"'])
+    assert found["exit_status"] == 0
+    places = [Path(place) for place in found["text"].split()]
+    assert len(places) == 2
+    assert not any(place.exists() or Path("/tmp") in place.parents for place in places)
