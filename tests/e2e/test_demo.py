@@ -75,8 +75,9 @@ def test_one_change_is_kept_and_one_taken_back_on_any_number_of_cores(folder: Pa
     finally:
         end(process)
     assert process.returncode == 0, out
-    assert "kept (exit code 0)" in out
-    assert "reverted (exit code 4)" in out
+    endings = [line for line in out.splitlines() if line.startswith(("kept: ", "reverted: "))]
+    assert any(line.startswith("kept: ") and line.endswith("exit code 0)") for line in endings), out
+    assert any(line.startswith("reverted: ") and line.endswith("exit code 4)") for line in endings), out
     story = [line for line in out.splitlines() if line.startswith("== ")]
     assert story == [
         "== A service and two plans ==", "== A change that is kept ==", "== A change that is taken back ==",
