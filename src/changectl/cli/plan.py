@@ -31,7 +31,8 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int) -> list[Block]
     from changectl.reports import preview as report
     from changectl.reports._blocks import Line
 
-    measured, found = load_words(order.plan, order.service), list[Block]()
+    measured = load_words(order.plan, order.service)
+    found: list[Block] = []
     for number, step in enumerate(steps, 1):
         found += report.step_blocks(number, step.change, step.refusal, impact(step), measured)
         for one in step.instances:
