@@ -82,7 +82,7 @@ def test_a_drain_that_the_manager_has_no_patience_for_is_refused(bench: Bench) -
     # to compute it: the drain comes from the plan, the stop grace from the real unit.
     checked = bench.describe(engine="vllm").check(CHANGE.format(name="shutdown-timeout", to=120))
 
-    checked.refused("stop_grace", "failed", "drain 120 s, stop grace 20 s")
+    checked.refused("stop_grace", "failed", "drain 120 s, killed after 20 s")
 
 
 def test_a_pod_is_told_from_a_machine(bench: Bench) -> None:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import os
 import re
+import shutil
 from typing import Any, Dict, List, Optional
 
 from . import commands, facts, scratch, snapshot, systemd
@@ -44,13 +45,22 @@ def _read(path: str) -> bytes:
         return file.data
 
 
+_NEVER_RAN = (126, 127)  # how a shell says that it could not start a program
+
+
 def _warnings(unit: str, files: Dict[str, bytes]) -> List[str]:
     """Verify a private copy: the fragment under its own name, and each drop-in in the unit's own drop-in folder."""
     with scratch.folder("unit") as folder:
         target = _lay_out(folder, unit, files)
         if target is None:
             raise Failure("cannot_verify", f"{unit} has no unit file of its own")
-        result = commands.run([*_private_tmp(), "systemd-analyze", "verify", "--man=no", target], timeout=60)
+        program = shutil.which("systemd-analyze")
+        if program is None:
+            # Said here: behind the words that give it a /tmp of its own, its absence would read like a warning.
+            raise Failure("no_such_program", "systemd-analyze does not exist on this host")
+        result = commands.run([*_private_tmp(), program, "verify", "--man=no", target], timeout=60)
+        if result.status in _NEVER_RAN:
+            raise Failure("cannot_verify", f"systemd-analyze was not run: {(result.err or result.out).strip()[-500:]}")
         lines = [line.replace(folder + "/", "").strip() for line in (result.out + result.err).splitlines()]
         lines = sorted({re.sub(r":\d+:", ":", line) for line in lines if line and _about(line, unit)})
         if result.status and not lines:
