@@ -117,7 +117,14 @@ class FakeHost:
         return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
 
     def call_hello(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        return {"python": "3.11.2", "kubernetes": False, "systemd": True, "boot_id": self.boot, "hostname": self.name}
+        return {
+            "python": "3.11.2",
+            "executable": "/usr/bin/python3",
+            "kubernetes": False,
+            "systemd": True,
+            "boot_id": self.boot,
+            "hostname": self.name,
+        }
 
     def call_host(self, args: Mapping[str, Any]) -> dict[str, Any]:
         disks = {path: {"free": 10 * GIB, "read_only": path in self.read_only} for path in args["paths"]}

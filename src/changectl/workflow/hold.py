@@ -39,6 +39,7 @@ class Hold:
         running: process id and start of the service's process before the last act.
         outage: seconds in which this instance was stopped or loading.
         log_cursor: the log's end before the last start.
+        python: the interpreter that the door runs on, where the inventory names none.
     """
 
     target: Target
@@ -55,6 +56,7 @@ class Hold:
     running: tuple[int, int | None] | None = None
     outage: float = 0.0
     log_cursor: str | None = None
+    python: str | None = None
     _stopped_at: float = 0.0
     _log_end_known: bool = True
 
@@ -146,12 +148,26 @@ class Hold:
             "changectl_generation": run["generation"],
             "changectl_manager": self.target.manager_argument,
             "changectl_service": service,
+            **self._same_python(),
             "changectl_lock_wait": self.lock_wait,
             **({"changectl_state_dir": run["state_dir"]} if "state_dir" in run else {}),
         }
         timeout = self.lock_wait + self.stop_timeout + PLAY_SPARE
         result = self.tools.playbooks.run(play, self.target.address, {**common, **variables}, timeout=timeout)
         return list(result.answers)
+
+    def _same_python(self) -> dict[str, str]:
+        """The Python that the door found, for the plays too: Ansible's own search may find another, or a broken one.
+
+        What the inventory names counts for both, so nothing is added then.
+        """
+        named = str(self.target.address.variables.get("ansible_python_interpreter", "auto"))
+        if not named.startswith("auto"):
+            return {}
+        if self.python is None:
+            with suppress(ChangectlError):  # a door that is gone must not stop the way back
+                self.python = self.target.hello().executable
+        return {"ansible_python_interpreter": self.python} if self.python else {}
 
     def wait(self) -> Ready | NotReady:
         """Wait until the service that was just started answers; the outcome is recorded either way."""

@@ -111,6 +111,22 @@ def test_what_a_host_told_is_never_taken_as_a_template(desk: Desk) -> None:
     assert not witness.exists()
 
 
+def test_a_play_runs_on_the_python_that_it_is_given_and_not_on_one_that_ansible_finds(desk: Desk) -> None:
+    shim = desk.folder / "bin" / "python3.13"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    desk.inventory(ansible_connection="local")
+    broken = {**desk.plays.environ, "PATH": f"{shim.parent}:{desk.plays.environ['PATH']}"}
+    plays = replace(desk.plays, environ=broken)
+    desk.call("capture", files=[str(desk.config)])
+    given = {**desk.common, "changectl_writes": desk.writes(b"2"), "ansible_python_interpreter": sys.executable}
+
+    plays.run("apply", HERE, given, timeout=60)
+
+    assert desk.config.read_bytes() == b"2"
+
+
 def test_a_path_with_braces_is_a_path(desk: Desk) -> None:
     desk.config = desk.config.parent / "a{{ 1 + 1 }}.conf"
     desk.config.write_bytes(b"1")
