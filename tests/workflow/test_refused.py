@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.workflow.fake_host import UNIT, FakeHost
+from tests.workflow.fake_host import ENV, UNIT, FakeHost
 from tests.workflow.stage import BETTER, SERVICE, Stage
 
 from changectl.core.errors import ContactLost, HostCallError, Locked, Refused
@@ -37,6 +37,27 @@ def test_an_earlier_edit_that_waits_for_a_restart_refuses() -> None:
     assert (end.exit_code, end.last.reason) == (3, "precheck_failed")
     assert "values_agree" in end.last.text
     assert stage.host.starts == 0
+
+
+def test_a_variable_that_somebody_edited_without_a_restart_refuses_although_the_engine_does_not_know_it() -> None:
+    stage = Stage()
+    stage.host.files[ENV] = b"OMP_NUM_THREADS=3\n"
+    stage.before = {"gpu1": stage.host.digests()}
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (3, "precheck_failed")
+    assert "OMP_NUM_THREADS: file '3', process '1'" in end.last.text
+    assert stage.host.starts == 0
+
+
+def test_a_variable_that_somebody_added_without_a_restart_refuses_too() -> None:
+    stage = Stage()
+    stage.host.files[ENV] += b"ADDED=1\n"
+    stage.before = {"gpu1": stage.host.digests()}
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (3, "precheck_failed")
+    assert "ADDED: file '1', process absent" in end.last.text
 
 
 def test_saved_bytes_that_cannot_be_restored_refuse() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
+from changectl import formats
 from changectl.core.engine import Pages
+from changectl.core.errors import EditRefused
 from changectl.core.observed import Observed
 from changectl.core.precheck import NOT_EXPOSED, Seen, ThreeValues
-from changectl.core.settings import Value
+from changectl.core.settings import Carrier, Value
 from changectl.core.wanted import Wanted
 from changectl.workflow.locate import InFile, Locator, file_values
 from changectl.workflow.target import Target
@@ -37,7 +40,57 @@ def three_values(
     ]
     if wanted.setting is None:
         rows.append(_variable(wanted, locator, environ))
+    if environ is not None:
+        known = {wanted.name, *(setting.env for setting in target.engine.settings if setting.env)}
+        rows += other_variables(locator, environ, known)
     return tuple(rows)
+
+
+def other_variables(locator: Locator, environ: Mapping[str, str], known: Collection[str | None]) -> list[ThreeValues]:
+    """Every variable that the files set: one that the process has otherwise is an edit that waits for a restart.
+
+    What the manager reads reaches the process, so its absence there is a difference too; a file that only a start
+    script reads need not export what it sets.
+    """
+    managed, declared = _managed_variables(locator), _declared_variables(locator)
+    found = {name: value for name, value in declared.items() if name in environ} | managed
+    return [
+        ThreeValues(name, Seen(value), Seen(environ.get(name)), NOT_EXPOSED)
+        for name, value in found.items()
+        if name not in known
+    ]
+
+
+def _managed_variables(locator: Locator) -> dict[str, str]:
+    """What the manager itself sets, the strongest source last; unreadable ones are left out."""
+    sources = locator.manager.environment_sources(locator.observed)
+    units = [(source.path, source.data) for source in sources if source.kind == "unit" and source.data is not None]
+    found: dict[str, str] = {}
+    with suppress(EditRefused):
+        # What holds a specifier reads differently in the process.
+        unit = formats.unit_environment(units)
+        found |= {name: variable.value for name, variable in unit.items() if "%" not in variable.value}
+    for source in sources:
+        if source.kind != "unit" and source.data is not None:
+            found |= _variables(source.path, source.data)
+    return found
+
+
+def _declared_variables(locator: Locator) -> dict[str, str]:
+    """What the service's own environment files set, the strongest last."""
+    found: dict[str, str] = {}
+    for carrier in reversed(locator.carriers):
+        data = locator.observed.content(carrier.file) if carrier.format == "env" and carrier.file else None
+        if data is not None:
+            found |= _variables(str(carrier.file), data)
+    return found
+
+
+def _variables(path: str, data: bytes) -> dict[str, str]:
+    with suppress(EditRefused):
+        settings = formats.settings(data, Carrier("env", file=path))
+        return {name: values[-1] for name, values in settings.items() if values}
+    return {}
 
 
 def _declared(in_file: Seen, is_wanted: bool) -> Seen:
