@@ -8,6 +8,8 @@ from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import ContactLost, HostCallError
 from changectl.core.lifecycle import Outcome
+from changectl.workflow.revert import exit_code, revert
+from changectl.workflow.revert_order import what_to_revert
 
 
 def assert_person_needed(stage: Stage, end: object, outcome: Outcome) -> None:
@@ -23,6 +25,19 @@ def test_a_restore_that_fails_needs_a_person() -> None:
 
     assert_person_needed(stage, end, Outcome.REVERT_FAILED)
     assert "the disk is gone" in end.last.text
+
+
+def test_after_the_cause_is_mended_revert_brings_back_what_could_not_be() -> None:
+    stage = Stage()
+    stage.fail_at(1, lambda: HostCallError("gpu1: the disk is gone", reason="io_error"), "play gpu1 restore")
+    stage.apply(WORSE)
+    stage.world.before = lambda name: None
+
+    order = what_to_revert("R1", stage.journal.events("R1"), "the disk is back")
+    ending = revert(order, stage.placed, None, stage.tools)[1]
+
+    assert (exit_code(ending), ending.outcome) == (0, Outcome.REVERTED)
+    assert stage.serving_as_before()
 
 
 def test_a_restored_service_that_does_not_answer_needs_a_person() -> None:

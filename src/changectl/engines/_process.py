@@ -74,7 +74,7 @@ def _occurrences(argv: Sequence[str], settings: Sequence[Setting], underscores: 
     """Every place where a setting of the table stands on the command line, in order."""
     flags = {_spelling(flag, underscores): setting for setting in settings for flag in setting.flags}
     negations = {_spelling(setting.negation, underscores): setting for setting in settings if setting.negation}
-    position = 0
+    position = len(program(argv))  # `python -m MODULE`: that -m is Python's own, whatever it means to the engine
     while position < len(argv):
         word, inline = _split(argv[position])
         name = _spelling(word, underscores)

@@ -32,8 +32,11 @@ class Revert:
     service: str
     reason: str
     edits: tuple[KeptEdit, ...]  # last step first
-    finished: bool = True  # False: the run was cut off, so what it left behind is not known
+    finished: bool = True  # False: cut off, or its way back failed; what it left behind is not known
     reverts: str | None = None  # the run was itself a revert of this one
+
+
+_UNPROVEN = (Outcome.REVERT_FAILED.value, Outcome.REVERT_UNVERIFIED.value)
 
 
 def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
@@ -45,8 +48,11 @@ def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
     opened = next((event for event in events if event.kind == "run.opened"), None)
     if opened is None:
         raise Refused(f"run {run} has no beginning in the record: nothing can be reverted", reason="run_unknown")
-    finished = any(event.kind == "run.closed" for event in events)
-    steps = {event.step for event in events if event.kind == "step.closed" and _in_force(event.body)}
+    closed = [event for event in events if event.kind == "step.closed"]
+    # After a way back that failed, or was not proven, nobody knows what stands there: the same as after a cut.
+    unproven = {event.step for event in closed if event.body["outcome"] in _UNPROVEN}
+    finished = any(event.kind == "run.closed" for event in events) and not unproven
+    steps = {event.step for event in closed if _in_force(event.body)} | unproven
     if not finished:
         # Cut off: whatever was saved may have been changed, and only the host knows.
         steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}

@@ -279,3 +279,9 @@ def test_probes_ask_for_one_answer_between_two_readings_of_the_counter() -> None
 
 def test_a_mere_look_sends_no_request_for_tokens() -> None:
     assert all(request.method == "GET" for request in ENGINE.probes("http://h:1", None, None, answer=False))
+
+
+def test_the_module_flag_of_python_is_not_the_model_flag_of_the_engine() -> None:
+    argv = ["/usr/bin/python3", "-m", "some.launcher", "--parallel", "4", "-m", "/srv/m.gguf"]
+
+    assert load("llamacpp").running(argv, {}) == {"parallel": "4", "model": "/srv/m.gguf"}
