@@ -39,6 +39,29 @@ def test_after_the_cause_is_mended_revert_brings_back_what_could_not_be() -> Non
     assert (exit_code(ending), ending.outcome) == (0, Outcome.REVERTED)
     assert stage.serving_as_before()
 
+    starts = stage.host.starts
+    order = what_to_revert("R1", stage.journal.events("R1"), "once more", stage.journal.lines)
+    ending = revert(order, stage.placed, None, stage.tools)[1]
+
+    assert (exit_code(ending), ending.reason) == (0, "nothing_to_do")
+    assert stage.host.starts == starts
+
+
+def test_a_revert_that_could_not_be_proven_is_not_called_done_the_next_time() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    stage.fail_at(1, lambda: HostCallError("gpu1: cannot say", reason="io_error"), "door gpu1 verify")
+    order = what_to_revert("R1", stage.journal.events("R1"), "it is Friday", stage.journal.lines)
+    first = revert(order, stage.placed, None, stage.tools)[1]
+    stage.world.before = lambda name: None
+
+    order = what_to_revert("R1", stage.journal.events("R1"), "once more", stage.journal.lines)
+    second = revert(order, stage.placed, None, stage.tools)[1]
+
+    assert (exit_code(first), first.outcome) == (6, Outcome.REVERT_UNVERIFIED)
+    assert (exit_code(second), second.outcome, second.reason) == (0, Outcome.REVERTED, "reverted")
+    assert stage.journal.bodies("verify.outcome")[-1]["verified"] is True
+
 
 def test_a_restored_service_that_does_not_answer_needs_a_person() -> None:
     stage = Stage()

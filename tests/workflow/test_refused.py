@@ -46,7 +46,7 @@ def test_a_variable_that_somebody_edited_without_a_restart_refuses_although_the_
     end = stage.apply(BETTER)
 
     assert (end.exit_code, end.last.reason) == (3, "precheck_failed")
-    assert "OMP_NUM_THREADS: file '3', process '1'" in end.last.text
+    assert "OMP_NUM_THREADS: the file and the process differ" in end.last.text
     assert stage.host.starts == 0
 
 
@@ -57,7 +57,7 @@ def test_a_variable_that_somebody_added_without_a_restart_refuses_too() -> None:
     end = stage.apply(BETTER)
 
     assert (end.exit_code, end.last.reason) == (3, "precheck_failed")
-    assert "ADDED: file '1', process absent" in end.last.text
+    assert "ADDED: the file and the process differ" in end.last.text
 
 
 def test_saved_bytes_that_cannot_be_restored_refuse() -> None:

@@ -15,7 +15,7 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
 @click.option(
     "--accept-present",
     is_flag=True,
-    help="Only for a run that was cut off: end it by accepting what stands on the hosts now; nothing is changed.",
+    help="Only for a run that was cut off, or whose way back failed: accept what stands on the hosts now, unchanged.",
 )
 @click.option("--reason", default="", help="Why, for whoever reads the history.")
 @host_options
@@ -41,7 +41,8 @@ def command(run: str, accept_present: bool, reason: str, hosts: HostOptions, out
     with workplace(hosts, printer) as work:
         journal = work.store.journal
         name = history.resolve_run(run, journal.runs())
-        order = what_to_revert(name, journal.events(name), reason or f"revert of {name}")
+        ends = journal.select(kinds=("run.opened", "run.closed"))
+        order = what_to_revert(name, journal.events(name), reason or f"revert of {name}", ends)
         service = load_service(order.service, work.project).service
         placed = instances_of(service, work)
         later = later_run(order, journal.select(kinds=("run.opened", "run.closed", "step.closed")))

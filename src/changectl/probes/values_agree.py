@@ -28,6 +28,9 @@ def check(situation: Situation) -> CheckResult:
 def _disagreement(situation: Situation, values: ThreeValues) -> str | None:
     file, process, engine = values.file, values.process, values.engine
     if file.known and process.known and not _same(situation, values, file, process):
+        if values.setting is None and values.name != situation.name:
+            # A variable that the plan does not speak of may be secret under any name: its values are not told.
+            return f"{values.name}: the file and the process differ"
         return f"{values.name}: file {file}, process {process}"
     # Where the file and the process leave a setting out, the engine reports its default: no disagreement.
     given = next((seen for seen in (file, process) if seen.known and seen.value is not None), None)

@@ -44,7 +44,7 @@ def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: To
 
 
 def accept_present(order: Revert, placed: Sequence[Placed], tools: Tools) -> tuple[str, Ending]:
-    """End a run that was cut off by accepting what stands on its hosts now; nothing is changed there.
+    """End a run that was cut off, or whose way back failed, by accepting what stands on its hosts now, unchanged.
 
     For the day when somebody has put things right by hand: neither the saved bytes nor the run's own are in place.
     """
@@ -84,7 +84,7 @@ def exit_code(ending: Ending) -> int:
 
 def _accepted(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools: Tools, uncertain: bool) -> Ending:
     if not uncertain:
-        text = f"run {order.run} has its end already; only a run that was cut off can be settled like this"
+        text = f"run {order.run} has its end already; this is for one that was cut off, or could not be proven"
         return Ending(Outcome.REFUSED, "run_finished", text)
     try:
         with ExitStack() as doors:

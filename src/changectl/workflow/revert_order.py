@@ -32,15 +32,21 @@ class Revert:
     service: str
     reason: str
     edits: tuple[KeptEdit, ...]  # last step first
-    finished: bool = True  # False: cut off, or its way back failed; what it left behind is not known
+    finished: bool = True  # False: cut off, or the last way back failed; what stands there is not known
     reverts: str | None = None  # the run was itself a revert of this one
 
 
 _UNPROVEN = (Outcome.REVERT_FAILED.value, Outcome.REVERT_UNVERIFIED.value)
 
 
-def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
+def what_to_revert(run: str, events: Sequence[Event], reason: str, others: Sequence[Event] = ()) -> Revert:
     """Read a run's record: the kept steps, or, of a run that was cut off, every step that got as far as saving.
+
+    Args:
+        run: the run that is to be taken back.
+        events: its record.
+        reason: why.
+        others: openings and ends of all runs, for what earlier reverts of this one came to.
 
     Raises:
         Refused: nothing of the run was kept.
@@ -59,7 +65,17 @@ def what_to_revert(run: str, events: Sequence[Event], reason: str) -> Revert:
     edits = [edit for step in sorted(steps, reverse=True) for edit in _edits(step, events)]
     if finished and not edits:
         raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
-    return Revert(run, str(opened.body["service"]), reason, tuple(edits), finished, opened.body.get("reverts"))
+    before = _last_revert(run, others)
+    certain = finished if before is None else before not in _UNPROVEN
+    return Revert(run, str(opened.body["service"]), reason, tuple(edits), certain, opened.body.get("reverts"))
+
+
+def _last_revert(run: str, others: Sequence[Event]) -> str | None:
+    """The outcome of the last revert of a run that acted and came to its end; None: there was none."""
+    reverts = {event.run for event in others if event.kind == "run.opened" and event.body.get("reverts") == run}
+    ends = [event.body["outcome"] for event in others if event.kind == "run.closed" and event.run in reverts]
+    acted = (Outcome.REVERTED.value, Outcome.KEPT_UNJUDGED.value, *_UNPROVEN)
+    return next((outcome for outcome in reversed(ends) if outcome in acted), None)
 
 
 def _in_force(body: Mapping[str, Any]) -> bool:
