@@ -6,12 +6,16 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 import changectl
 from changectl import cli
 from changectl.cli import _failures
+
+if TYPE_CHECKING:
+    from changectl.cli._around import Around
 
 _NOT_COMMANDS = frozenset({"main", "wiring"})
 
@@ -59,13 +63,13 @@ def command() -> None:
     """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line (the process's own by default) and return the exit code."""
+def main(arguments: Sequence[str] | None = None, *, around: Around | None = None) -> int:
+    """Run a command line (the process's own by default) and return the exit code; `around` is for tests of crashes."""
     _failures.open_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     try:
-        result = command.main(args=given, prog_name="changectl", standalone_mode=False)
+        result = command.main(args=given, prog_name="changectl", standalone_mode=False, obj=around)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error becomes an exit code
         return _failures.report(error, as_json="--json" in options, debug="--debug" in options)

@@ -26,6 +26,7 @@ from changectl.adapters.playbooks import RunnerPlaybooks
 from changectl.adapters.project_files import find_project
 from changectl.adapters.shipped import playbooks_folder
 from changectl.adapters.vault import absolute
+from changectl.cli._around import around_journal
 from changectl.cli._options import HostOptions
 from changectl.cli._progress import ProgressReporter, ask_person
 from changectl.core.project import Project
@@ -67,7 +68,7 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
             inventory=inventory,
             doors=HostDoors(playbooks, password, interrupts.check),
             playbooks=RunnerPlaybooks(source, playbooks, vaults, password),
-            journal=store.journal,
+            journal=around_journal(store.journal),
             records=store.records,
             memory=RunMemory(store.journal, store.records),
             checks=TestinfraChecks(source, playbooks, Path(project.root), interrupts.check, vaults, password),
