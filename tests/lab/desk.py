@@ -99,6 +99,12 @@ class Desk:
         )
         return self
 
+    def ask(self, *prompts: str, tokens: int, service: str = "chat") -> None:
+        """Let a service be asked something else, with answers of so many tokens."""
+        entries = ({"id": f"p{n}", "prompt": text, "max_tokens": tokens} for n, text in enumerate(prompts))
+        lines = "".join(json.dumps(entry) + "\n" for entry in entries)
+        (self.folder / "workloads" / f"{service}.jsonl").write_text(lines)
+
     def plan(self, *changes: str, service: str = "chat", requests: int = REQUESTS, more: str = "") -> str:
         """Write a plan with one step per change (the YAML after `change:`), and return its file's name."""
         steps = "".join(f"  - change: {change}\n    expect: neutral\n{more}" for change in changes)

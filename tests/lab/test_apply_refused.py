@@ -65,6 +65,23 @@ def test_what_is_so_already_is_kept_without_a_restart(desk: Desk, h1: LabHost, l
     assert undisturbed(service) == before
 
 
+def test_a_baseline_in_which_requests_fail_is_refused_before_anything_is_written(
+    desk: Desk, h1: LabHost, llama_service: ServiceMaker
+) -> None:
+    service = llama_service(h1)
+    desk.lay_out([service])
+    desk.ask("A story begins", "once upon a time " * 1000, tokens=24)  # the second has no room in any slot
+    before = undisturbed(service)
+
+    ended = desk.apply(desk.plan(MORE_SLOTS)).expect(3)
+
+    assert ended.document["reason"] == "baseline_invalid"
+    text = ended.document["steps"][0]["text"]
+    assert "50% of the requests failed at normal (limit 20%): 12 http_4xx" in text
+    assert "What to do: find out why they fail" in text
+    assert undisturbed(service) == before
+
+
 def test_a_value_that_the_engine_cannot_take_is_refused_also_in_a_variable(
     desk: Desk, h1: LabHost, llama_service: ServiceMaker
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.workflow.fake_host import UNIT
 from tests.workflow.stage import BETTER, SERVICE, Stage
+from tests.workflow.tempers import answers_too_little_after_the_change
 
 from changectl.core.lifecycle import Outcome
 
@@ -98,7 +99,7 @@ def test_two_steps_follow_each_other() -> None:
 
 def test_an_inconclusive_change_is_kept_unjudged_where_the_plan_says_so() -> None:
     stage = Stage()
-    stage.host.requests = 5
+    answers_too_little_after_the_change(stage.host)
     end = stage.apply(BETTER, extra="    on_inconclusive: keep\n")
 
     assert (end.exit_code, end.last.outcome) == (0, Outcome.KEPT_UNJUDGED)
@@ -107,7 +108,7 @@ def test_an_inconclusive_change_is_kept_unjudged_where_the_plan_says_so() -> Non
 
 def test_one_open_question_among_several_instances_leaves_the_whole_step_unjudged() -> None:
     stage = Stage(("gpu1", "gpu2"))
-    stage.hosts["gpu1"].requests = 5
+    answers_too_little_after_the_change(stage.hosts["gpu1"])
     end = stage.apply(BETTER, extra="    on_inconclusive: keep\n")
 
     assert end.last.outcome is Outcome.KEPT_UNJUDGED
@@ -116,7 +117,7 @@ def test_one_open_question_among_several_instances_leaves_the_whole_step_unjudge
 
 def test_a_person_who_says_yes_keeps_an_inconclusive_change() -> None:
     stage = Stage(answer=True)
-    stage.host.requests = 5
+    answers_too_little_after_the_change(stage.host)
     end = stage.apply(BETTER, extra="    on_inconclusive: ask\n")
 
     assert (end.exit_code, end.last.outcome) == (0, Outcome.KEPT_UNJUDGED)

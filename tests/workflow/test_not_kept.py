@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.workflow.fake_host import ENV, FakeHost
 from tests.workflow.stage import BETTER, WORSE, Stage
+from tests.workflow.tempers import answers_too_little_after_the_change, while_measured
 
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import ChecksResult
@@ -125,13 +126,13 @@ def test_a_variable_that_nobody_declared_is_named() -> None:
 
 def test_too_little_evidence_takes_the_change_back() -> None:
     stage = Stage()
-    stage.host.requests = 5
+    answers_too_little_after_the_change(stage.host)
     assert_reverted(stage, stage.apply(BETTER), 5, "inconclusive")
 
 
 def test_a_person_who_says_no_gets_the_saved_configuration() -> None:
     stage = Stage(answer=False)
-    stage.host.requests = 5
+    answers_too_little_after_the_change(stage.host)
     end = stage.apply(BETTER, extra="    on_inconclusive: ask\n")
 
     assert_reverted(stage, end, 5, "inconclusive")
@@ -140,7 +141,7 @@ def test_a_person_who_says_no_gets_the_saved_configuration() -> None:
 
 def test_no_measurement_at_all_is_never_a_pass() -> None:
     stage = Stage()
-    stage.host.requests = 0
+    while_measured(stage.host, "B", lambda host: setattr(host, "requests", 0))
     assert_reverted(stage, stage.apply(BETTER), 5, "invalid")
 
 

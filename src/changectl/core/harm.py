@@ -14,6 +14,8 @@ from changectl.core.units import format_change, format_value
 FACTOR = 1.5
 FAILURE_POINTS = 0.05
 FISHER_P = 0.01
+ERROR_SHARE = 0.20  # of a level's requests; more is harm without any comparison
+EMPTY_SHARE = 0.05
 MINIMUM_OK = 20
 MISSING_SHARE = 0.05  # of the good answers; above it a statistic speaks for the wrong requests
 LATENCIES = ("ttft_user", "tpot", "e2e_user")
@@ -146,16 +148,26 @@ def _blocked(
         return blocked("unequal work", reason, gap=False)
     if all(level.has_no_meaning(metric.name) for level in pair):
         return blocked("not defined", f"no answer has a {metric.name}", gap=False)
-    for phase, level, figure in zip(("before", "after"), pair, figures, strict=True):
+    for phase, level in zip(("before", "after"), pair, strict=True):
         if level.ok < MINIMUM_OK and not _all_failed_after_good(pair):
             return blocked("not measurable", f"{level.ok} good answers {phase}; {MINIMUM_OK} are needed")
-        if note := _too_much_missing(level, metric):
+        if note := unmeasured(level, metric):
             return blocked("no data", f"{phase}: {note}")
-        if figure is None:
-            return blocked("no data", f"nothing was measured {phase}")
     if figures[0] == math.inf or (not statistic and figures[0] == 0):
         return blocked("not measurable", "most requests failed before the change already")
     return None
+
+
+def covered(metric: str, level: str | None, guards: Sequence[Guard]) -> bool:
+    """Whether a limit takes the place of the metric's own guard at a level (None: of the whole phase)."""
+    return any(guard.ref.metric.name == metric and guard.ref.level in (None, level) for guard in guards)
+
+
+def unmeasured(level: LevelMeasurement, metric: Metric) -> str:
+    """Why a level has no figure that speaks for its good answers; empty: it has one."""
+    if note := _too_much_missing(level, metric):
+        return note
+    return "nothing was measured" if level.value(metric.name) is None else ""
 
 
 def _too_few_for_a_limit(pair: Levels, metric: Metric) -> str:

@@ -17,8 +17,6 @@ from changectl.core.units import format_share
 
 __all__ = ["HardEvent", "Judgement", "Reason", "Row", "Verdict", "judge_quick"]
 
-ERROR_SHARE = 0.20
-EMPTY_SHARE = 0.05
 FLAGGED_FAILURES = 0.01
 NO_EVIDENCE_OF_SPEED = ("failures", "kv_capacity")  # a trial that judged nothing else has judged nothing
 
@@ -97,21 +95,17 @@ def _rows(before: Measurement, after: Measurement, service_class: str, guards: S
     for pair in pairs:
         for name in (*harm.LATENCIES, *harm.THROUGHPUTS):
             metric = METRICS[name]
-            if metric.margin(service_class) is None or _covered(name, pair[1].name, guards):
+            if metric.margin(service_class) is None or harm.covered(name, pair[1].name, guards):
                 continue
             rows.append((harm.latency_row if metric.statistics else harm.throughput_row)(metric, pair))
     for metric in METRICS.values():
-        if not metric.per_level and metric.margin(service_class) and not _covered(metric.name, None, guards):
+        if not metric.per_level and metric.margin(service_class) and not harm.covered(metric.name, None, guards):
             rows += [row] if (row := harm.phase_row(metric, before, after)) else []
-    open_pairs = [pair for pair in pairs if not _covered("failures", pair[1].name, guards)]
+    open_pairs = [pair for pair in pairs if not harm.covered("failures", pair[1].name, guards)]
     rows += [harm.failure_row([pair], pair) for pair in open_pairs]
     if len(open_pairs) > 1:
         rows.append(harm.failure_row(open_pairs, None))
     return tuple(rows)
-
-
-def _covered(metric: str, level: str | None, guards: Sequence[Guard]) -> bool:
-    return any(guard.ref.metric.name == metric and guard.ref.level in (None, level) for guard in guards)
 
 
 def _hard(
@@ -122,8 +116,8 @@ def _hard(
     gaps: list[Reason] = []
     for old, new in _pairs(before, after):
         for code, words, limit, was, now in (
-            ("error_share", "requests failed", ERROR_SHARE, old.failure_share, new.failure_share),
-            ("empty_answers", "answers were empty", EMPTY_SHARE, old.empty_share, new.empty_share),
+            ("error_share", "requests failed", harm.ERROR_SHARE, old.failure_share, new.failure_share),
+            ("empty_answers", "answers were empty", harm.EMPTY_SHARE, old.empty_share, new.empty_share),
         ):
             if now is None or now <= limit:
                 continue

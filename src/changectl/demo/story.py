@@ -15,6 +15,7 @@ from changectl.demo.server import NotAsPromised, Server
 
 KEPT, REVERTED = "changeplans/0001-more-slots.yml", "changeplans/0002-one-slot.yml"
 NO_EVIDENCE = 5  # the exit code of a change that was taken back since the measurement cannot be trusted
+REFUSED, NO_BASELINE = 3, "baseline_invalid"  # not even tried: the measurement before it cannot be trusted
 TRIES = 4
 PROMISED_FACTOR = 3.0  # how much longer users wait for the first token, at least, with one slot
 
@@ -108,11 +109,18 @@ class Demo:
             NotAsPromised: it ended with another exit code, or nobody could tell four times.
         """
         for left in reversed(range(TRIES)):
-            code = self.changectl.run("apply", plan, expected=(expected, NO_EVIDENCE) if left else (expected,))
+            code = self.changectl.run("apply", plan, expected=(expected, NO_EVIDENCE, REFUSED) if left else (expected,))
             if code == expected:
                 return
-            say("""Exit code 5: something else disturbed the measurement, so nobody can tell whether the change is good.
-                changectl keeps nothing without evidence and has restored the old state. Once more:""")
+            if code == NO_EVIDENCE:
+                say("""Exit code 5: something else disturbed the measurement, so nobody can tell whether the change is
+                    good. changectl keeps nothing without evidence and has restored the old state. Once more:""")
+                continue
+            reason = self._last()["steps"][0]["reason"]
+            if reason != NO_BASELINE:
+                raise NotAsPromised(f"changectl apply {plan} ended with exit code {code} ({reason})")
+            say("""Exit code 3: something else disturbed the measurement before the change, so there would be nothing to
+                compare with. changectl has changed nothing. Once more:""")
 
     def _last(self) -> dict[str, Any]:
         runs = self.changectl.read("history", "--limit", "1")["runs"]

@@ -71,10 +71,10 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> P
             facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
             generator_failure=failure,
         )
-        conditions = fingerprint(
-            attempt.contact, _present(attempt, letter, host, target.engine.version(pages, log)), load, tools.secrets
-        )
-        events, notes = hard_events(before, after, letter), observations(before, after, letter)
+        present = _present(attempt, host, target.engine.version(pages, log))
+        conditions = fingerprint(attempt.contact, present, load, tools.secrets)
+        events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
+        notes = observations(before, after, letter)
         outcome.update(
             phase=letter, host=target.name, fresh_start=start.fresh, summary=measurement.to_json(),
             blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
@@ -83,16 +83,20 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> P
     return Phase(letter, measurement, conditions, events, notes, status.identity)
 
 
-def _present(attempt: Attempt, letter: Letter, host: Mapping[str, Any], version: str | None) -> Present:
+def _present(attempt: Attempt, host: Mapping[str, Any], version: str | None) -> Present:
     target, tools = attempt.target, attempt.tools
     observed = target.inspect()
     tools.secrets.learn_observed(observed)
     model = model_digest(read_model(target, observed, attempt.model, tools))
-    found = model_digest(attempt.model)
-    if letter == "A" and None not in (model, found) and model != found:
-        # The measured process may have loaded either: that is equal to no later measurement.
-        model = f"{found} when the run began, {model} after the measurement"
     return Present(target.hello(), host, observed, model, version)
+
+
+def _replaced_model(attempt: Attempt, letter: Letter, present: Present) -> tuple[HardEvent, ...]:
+    """The measured process may have loaded either model: such a baseline is equal to no later measurement."""
+    found = model_digest(attempt.model)
+    if letter == "B" or None in (present.model, found) or present.model == found:
+        return ()
+    return (HardEvent("model_replaced", "the model's files are not those that were there when the run began", letter),)
 
 
 def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None, dict[str, Any]]:

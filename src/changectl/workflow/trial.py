@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from changectl.core.baseline import BASELINE_INVALID, advice, unusable
 from changectl.core.conditions import single_difference, unknown
 from changectl.core.judgement import Judgement
 from changectl.core.lifecycle import DIED
@@ -52,10 +53,12 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     """Change one instance and judge it.
 
     Raises:
-        NotKept: it did not start, did not arrive, moved something else, or failed the operator's checks.
+        NotKept: the baseline is worthless (then nothing was written), or the change did not start, did not arrive,
+            moved something else, or failed the operator's checks.
         ChangectlError: the trial could not be carried out.
     """
     before = _baseline(attempt, acceptance, fresh_baseline)
+    _require_usable(attempt, acceptance, before)
     attempt.change()
     ready = _started(attempt, "the new configuration")
     _prove_effect(attempt, ready)
@@ -91,6 +94,23 @@ def _baseline(attempt: Attempt, acceptance: Acceptance, fresh: bool) -> Phase:
     attempt.restart()
     ready = _started(attempt, "the saved configuration")
     return measure(attempt, "A", acceptance.load, Start(True, ready.log, ready.seconds))
+
+
+def _require_usable(attempt: Attempt, acceptance: Acceptance, before: Phase) -> None:
+    """A baseline that nothing can be compared with ends the step here: the change would cost its restarts in vain."""
+    service, step = attempt.target.service, acceptance.step
+    reasons = unusable(
+        before.measurement,
+        service_class=service.class_,
+        guards=acceptance.plan.guards(service.slo, step),
+        expect=step.expect.gains,
+        hard_events=before.events,
+        unread_conditions=before.conditions.unknown(),
+    )
+    if reasons:
+        found = "; ".join(str(reason) for reason in reasons)
+        text = f"{attempt.target.name}: the baseline cannot be used, so the change was not tried there: {found}"
+        raise NotKept(BASELINE_INVALID, f"{text}. What to do: {advice(reasons)}")
 
 
 def _started(attempt: Attempt, what: str) -> Ready:

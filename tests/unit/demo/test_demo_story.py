@@ -44,12 +44,27 @@ def test_a_disturbed_measurement_is_told_and_repeated(tmp_path: Path, capfd: pyt
     assert "Exit code 5" in capfd.readouterr().out
 
 
+def test_a_disturbed_baseline_is_told_and_repeated_too(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    story = '{"runs": [{"run": "R1"}], "steps": [{"reason": "baseline_invalid"}]}'
+    demo_ending_with(tmp_path, "3 0 0 0", story).apply("plan.yml", expected=0)
+
+    assert [call.split()[0] for call in calls(tmp_path)] == ["apply", "history", "show", "apply"]
+    assert "has changed nothing" in capfd.readouterr().out
+
+
+def test_any_other_refusal_is_not_what_was_promised(tmp_path: Path) -> None:
+    story = '{"runs": [{"run": "R1"}], "steps": [{"reason": "precheck_failed"}]}'
+    with pytest.raises(NotAsPromised, match=r"exit code 3 \(precheck_failed\)"):
+        demo_ending_with(tmp_path, "3 0 0 0", story).apply("plan.yml", expected=0)
+    assert calls(tmp_path)[1:] == ["history --limit 1 --json", "show R1 --json"]
+
+
 def test_four_disturbed_measurements_are_not_what_was_promised(tmp_path: Path) -> None:
     with pytest.raises(NotAsPromised, match="exit code 5; 0 was promised"):
         demo_ending_with(tmp_path, "5 5 5 5 0").apply("plan.yml", expected=0)
 
 
-@pytest.mark.parametrize("code", ["1", "3", "4", "6", "130"])
+@pytest.mark.parametrize("code", ["1", "4", "6", "130"])
 def test_any_other_exit_code_is_never_repeated(tmp_path: Path, code: str) -> None:
     with pytest.raises(NotAsPromised, match=f"exit code {code}"):
         demo_ending_with(tmp_path, f"{code} 0").apply("plan.yml", expected=0)
