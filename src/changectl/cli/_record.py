@@ -35,9 +35,10 @@ class Record:
         typed, step = history.split_run(text)
         run = history.resolve_run(typed, self._store.journal.runs() if self._store else [])
         story = history.run_story(self._events(runs=(run,)))
-        # Whether it was taken back or settled stands in the events of the run that did so.
+        # What later runs made of it stands in their events.
         known = next((each for each in self.runs() if each.run == run), story.run)
-        story = replace(story, run=replace(story.run, reverted_by=known.reverted_by, settled_by=known.settled_by))
+        ends = {name: getattr(known, name) for name in ("reverted_by", "found_back_by", "doubted_by", "settled_by")}
+        story = replace(story, run=replace(story.run, **ends))
         if step is not None and step > len(story.steps):
             hint = f"it has {len(story.steps)}"
             raise InputError(Problem(f"run {run} has no step {step}", hint=hint))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 
 from changectl.core.errors import InputError, Problem
+from changectl.core.history_change import ChangeText
+from changectl.core.history_edits import EditEnd, EditState, edit_end
 from changectl.core.history_events import (
     ARM,
     CAPTURE,
@@ -37,7 +39,7 @@ from changectl.core.history_events import (
     intent,
     outcome,
 )
-from changectl.core.history_runs import OPEN, ChangeText, RunSummary, StepSummary, runs
+from changectl.core.history_runs import OPEN, RunSummary, StepSummary, open_work, runs
 from changectl.core.history_story import Entry, RunStory, StepStory, run_story
 
 __all__ = [
@@ -68,6 +70,8 @@ __all__ = [
     "VERIFY",
     "WRITE",
     "ChangeText",
+    "EditEnd",
+    "EditState",
     "Entry",
     "Filters",
     "RunStory",
@@ -76,8 +80,10 @@ __all__ = [
     "StepStory",
     "StepSummary",
     "choose",
+    "edit_end",
     "intent",
     "moment",
+    "open_work",
     "outcome",
     "resolve_run",
     "run_story",
@@ -100,7 +106,8 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None  # exclusive
     actor: str | None = None  # user@host, or the user alone
-    change: str | None = None  # the name of what was changed
+    change: str | None = None  # the name of what was changed, in any spelling
+    alike: Collection[str] = ()  # other names of the same setting
     limit: int | None = None
 
     def admits(self, run: RunSummary) -> bool:
@@ -114,7 +121,7 @@ class Filters:
             and (self.since is None or opened >= self.since)
             and (self.until is None or opened < self.until)
             and (self.actor is None or self.actor in (run.actor, run.actor.rpartition("@")[0]))
-            and (self.change is None or _plain(self.change) in {_plain(step.change.name) for step in run.steps})
+            and (self.change is None or any(step.change.is_about(self.change, self.alike) for step in run.steps))
         )
 
 
@@ -132,6 +139,7 @@ class ServiceStatus:
     last: RunSummary  # the newest run, whatever became of it
     standing: RunSummary | None  # the newest run whose change is still in force
     open_runs: tuple[str, ...]  # begun, no end recorded, and not settled since
+    needs_person: tuple[RunSummary, ...]  # ended with exit code 6, and not settled since
     kept_unjudged: tuple[str, ...]  # RUN/STEP that nobody has judged or taken back; RUN: accepted as it was found
 
 
@@ -144,7 +152,7 @@ def services(found: Iterable[RunSummary]) -> list[ServiceStatus]:
 
 
 def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
-    in_force = [run for run in own if run.reverted_by is None]
+    in_force = [run for run in own if run.reverted_by is None and run.found_back_by is None]
     standing = [run for run in in_force if not run.reverts and any(step.changed_something for step in run.steps)]
     unjudged = [f"{run.run}/{step.number}" for run in in_force for step in run.steps if step.outcome == "kept_unjudged"]
     accepted = [run.run for run in in_force if run.reverts and run.outcome == "kept_unjudged"]
@@ -153,6 +161,7 @@ def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
         last=own[-1],
         standing=standing[-1] if standing else None,
         open_runs=tuple(run.run for run in own if run.unfinished),
+        needs_person=tuple(run for run in own if run.needs_person),
         kept_unjudged=(*unjudged, *accepted),
     )
 
@@ -212,8 +221,3 @@ def moment(text: str, now: datetime, *, end: bool = False) -> datetime:
     except (ValueError, OverflowError):
         hint = "write a date (2026-11-30), a time (2026-11-30T08:15) or how long ago (7d, 12h, 30m)"
         raise InputError(Problem(f'"{text}" is not a time', hint=hint)) from None
-
-
-def _plain(name: str) -> str:
-    """Settings are found by any of their spellings: --max_num_seqs, max-num-seqs."""
-    return name.lstrip("-").replace("_", "-").lower()

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core import history_events as kinds
+from changectl.core.history_change import ChangeText, change_text
 from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of, texts_of
 from changectl.core.ports import Event
-from changectl.core.settings import ABSENT
 
 OPEN = "open"  # outcome of a run or step whose end is not recorded
 FLAGGED_FAILURES = 0.01
 KEPT = ("kept", "kept_unjudged")
 SETTLING = ("reverted", "kept_unjudged")  # how a run has to end to settle the one that it is about; a refusal does not
-NOTHING_TO_DO = "nothing_to_do"  # the reason of a step that found its value in place already
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeText:
-    """The one change of a step, as its plan declared it."""
-
-    kind: str
-    name: str
-    before: str | None  # None with `asserted`: absent; without: the plan does not say
-    after: str | None  # None: absent
-    asserted: bool
-
-    @property
-    def in_words(self) -> str:
-        """The change without its kind: `max-num-seqs: 64 -> 128`."""
-        before = _value(self.before) if self.asserted else "whatever it was"
-        return f"{self.name}: {before} -> {_value(self.after)}"
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.in_words}"
+UNPROVEN = ("revert_unverified", "revert_failed")  # exit code 6: what stands on the hosts is not known
+NOTHING_TO_DO = "nothing_to_do"  # the reason of a step, or a revert, that found everything in place already
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +57,45 @@ class RunSummary:
     closed_at: str | None
     outcome: str  # one of OUTCOMES, or OPEN
     exit_code: int | None
+    end_reason: str  # a stable word for how it ended; "" while that is not recorded
     steps: tuple[StepSummary, ...]
     reverts: str | None  # the run that this one takes back
-    reverted_by: str | None  # the run that took this one back
-    settled_by: str | None = None  # of a run that was cut off: the run that took it back, or accepted what it left
+    reverted_by: str | None = None  # the run that took this one back
+    found_back_by: str | None = None  # the revert that found it taken back already and did nothing
+    doubted_by: str | None = None  # the last revert of it, whose end is not recorded or not proven
+    settled_by: str | None = None  # of a run without a proven end: the run that took it back, or accepted what it left
 
     @property
     def unfinished(self) -> bool:
         """Whether it was begun, its end is not recorded, and nobody settled it since."""
         return self.outcome == OPEN and self.settled_by is None
+
+    @property
+    def unproven(self) -> bool:
+        """Whether it ended with a way back that failed or was not proven (exit code 6)."""
+        return self.outcome in UNPROVEN or any(step.outcome in UNPROVEN for step in self.steps)
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether it ended like that, and nobody settled it since."""
+        return self.unproven and self.outcome != OPEN and self.settled_by is None
+
+    @property
+    def is_open_work(self) -> bool:
+        """Whether what it left on the hosts is not known: no other change may be built on that."""
+        return self.unfinished or self.needs_person
+
+    @property
+    def to_revert(self) -> str:
+        """The run that `changectl revert` has to name to settle this one: its own, or the one that it was to revert."""
+        return self.reverts or self.run
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether everything that it was to do was done already."""
+        if self.reverts:
+            return self.end_reason == NOTHING_TO_DO
+        return bool(self.steps) and all(step.reason == NOTHING_TO_DO for step in self.steps)
 
     @property
     def outage_seconds(self) -> float | None:
@@ -99,7 +109,15 @@ def runs(events: Iterable[Event]) -> list[RunSummary]:
     by_run: dict[str, list[Event]] = {}
     for event in events:
         by_run.setdefault(event.run, []).append(event)
-    return _with_reverts([summarise(own) for own in by_run.values()])
+    return _with_ends([summarise(own) for own in by_run.values()])
+
+
+def open_work(events: Iterable[Event]) -> list[RunSummary]:
+    """The runs after which nobody knows what stands on the hosts, oldest first: they have to be settled first.
+
+    Either their end is not recorded (`unfinished`), or their way back failed or was not proven (`needs_person`).
+    """
+    return [run for run in runs(events) if run.is_open_work]
 
 
 def summarise(events: Sequence[Event]) -> RunSummary:
@@ -123,9 +141,9 @@ def summarise(events: Sequence[Event]) -> RunSummary:
         closed_at=closed.at if closed else None,
         outcome=_run_outcome(closed, steps),
         exit_code=None if exit_code is None else int(exit_code),
+        end_reason=text_of(closed.body, "reason") if closed else "",
         steps=steps,
         reverts=text_of(body, "reverts") or None,
-        reverted_by=None,
     )
 
 
@@ -144,7 +162,11 @@ def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, 
     unfinished = "not_started" if over and not events else OPEN
     return StepSummary(
         number=number,
-        change=change_text(mapping_of(declared, "change"), text_of(declared, "summary")),
+        change=change_text(
+            mapping_of(declared, "change"),
+            text_of(declared, "summary"),
+            [mapping_of(event.body, "facts") for event in events if event.kind == kinds.CONTACT],
+        ),
         outcome=text_of(end, "outcome") or unfinished,
         verdict=text_of(end, "verdict") or text_of(judged[-1] if judged else {}, "verdict") or None,
         reason=text_of(end, "reason"),
@@ -154,15 +176,6 @@ def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, 
         started_at=events[0].at if events else None,
         closed_at=closed.at if closed else None,
     )
-
-
-def change_text(body: Mapping[str, Any], summary: str = "") -> ChangeText:
-    """The change of a step of `run.opened`; `summary` is the plan's own wording of it."""
-    values = [body.get(name) for name in ("from", "to")]
-    before, after = (None if value is None or value == ABSENT else str(value) for value in values)
-    # An asserted absence and no assertion are both recorded as null; only the wording tells them apart.
-    asserted = "from" in body and (before is not None or "whatever it is" not in summary)
-    return ChangeText(text_of(body, "kind"), text_of(body, "name"), before, after, asserted)
 
 
 def failures_flagged(verdict: Mapping[str, Any]) -> bool:
@@ -181,25 +194,40 @@ def _run_outcome(closed: Event | None, steps: Sequence[StepSummary]) -> str:
     return text_of(closed.body, "outcome") or (not_kept or ends or ["aborted"])[0]
 
 
-def _with_reverts(found: list[RunSummary]) -> list[RunSummary]:
-    settling = {run.reverts: run for run in found if run.reverts and run.outcome in SETTLING}
-    return [_with_its_end(run, settling) for run in found]
+def _with_ends(found: Sequence[RunSummary]) -> list[RunSummary]:
+    """Every run with what later ones made of it."""
+    reverts: dict[str, list[tuple[int, RunSummary]]] = {}
+    for place, run in enumerate(found):
+        if run.reverts:
+            reverts.setdefault(run.reverts, []).append((place, run))
+
+    def after(place: int, run: str | None) -> list[RunSummary]:
+        return [later for at, later in reverts.get(run or "", ()) if at > place]
+
+    # A revert without a proven end is settled by whatever settles the run that it was to take back, too.
+    return [_with_end(run, after(place, run.run), after(place, run.reverts)) for place, run in enumerate(found)]
 
 
-def _with_its_end(run: RunSummary, settling: Mapping[str, RunSummary]) -> RunSummary:
-    own = settling.get(run.run)
-    # A revert that was cut off is settled by whatever settles the run that it was to take back, too.
-    end = own or settling.get(run.reverts or "")
-    return dataclasses.replace(
+def _with_end(run: RunSummary, own: Sequence[RunSummary], siblings: Sequence[RunSummary]) -> RunSummary:
+    """A run with its end.
+
+    Args:
+        run: the run.
+        own: the later runs that were to take it back, oldest first.
+        siblings: those that were to take back the same run as this one.
+    """
+    back = [one for one in own if one.outcome == "reverted"]
+    acted = [one.run for one in back if not one.did_nothing]
+    settling = [one.run for one in (*own, *siblings) if one.outcome in SETTLING]
+    doubted = bool(own) and (own[-1].outcome == OPEN or own[-1].unproven)
+    return replace(
         run,
-        reverted_by=own.run if own and own.outcome == "reverted" else None,
-        settled_by=end.run if end and run.outcome == OPEN else None,
+        reverted_by=acted[-1] if acted else None,
+        found_back_by=back[-1].run if back and not acted else None,
+        doubted_by=own[-1].run if doubted else None,
+        settled_by=settling[0] if settling and (run.outcome == OPEN or run.unproven) else None,
     )
 
 
 def _last(events: Sequence[Event], kind: str) -> Event | None:
     return next((event for event in reversed(events) if event.kind == kind), None)
-
-
-def _value(value: str | None) -> str:
-    return ABSENT if value is None else value or '""'

@@ -9,7 +9,19 @@ from tests.unit.core.history_samples import DIFF, START, Tape
 
 from changectl.core import history
 from changectl.core.errors import InputError
-from changectl.core.history import Filters, choose, moment, resolve_run, run_story, runs, services, split_run
+from changectl.core.history import (
+    EditEnd,
+    Filters,
+    choose,
+    edit_end,
+    moment,
+    open_work,
+    resolve_run,
+    run_story,
+    runs,
+    services,
+    split_run,
+)
 from changectl.core.ports import Event
 
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
@@ -65,6 +77,74 @@ def test_a_reverted_run_names_the_run_that_took_it_back() -> None:
     first, second = runs(tape.events)
 
     assert (first.reverted_by, second.reverts) == ("r2", "r1")
+
+
+def taken_back(tape: Tape, run: str, reverts: str, outcome: str = "reverted", reason: str = "reverted") -> None:
+    tape.opened(run, steps=0, reverts=reverts)
+    tape.add(run, "run.closed", {"outcome": outcome, "exit_code": 0, "reason": reason})
+
+
+def test_a_revert_that_found_nothing_to_do_is_not_the_one_that_took_it_back() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    taken_back(tape, "r2", "r1")
+    taken_back(tape, "r3", "r1", reason="nothing_to_do")
+    first, _, third = runs(tape.events)
+
+    assert (first.reverted_by, first.found_back_by, third.did_nothing) == ("r2", None, True)
+
+
+def test_a_change_that_was_found_taken_back_is_in_force_no_more_though_no_run_took_it_back() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    taken_back(tape, "r2", "r1", reason="nothing_to_do")
+    (chat,) = services(runs(tape.events))
+
+    assert (runs(tape.events)[0].reverted_by, runs(tape.events)[0].found_back_by) == (None, "r2")
+    assert chat.standing is None
+
+
+@pytest.mark.parametrize("outcome", ["revert_failed", "revert_unverified"])
+def test_a_run_whose_way_back_was_not_proven_is_open_work_until_a_later_run_settles_it(outcome: str) -> None:
+    tape = Tape()
+    tape.opened("r1")
+    tape.step("r1", outcome, "regressed")
+    tape.closed("r1", outcome, 6)
+    assert [run.run for run in open_work(tape.events)] == ["r1"]
+    assert [run.to_revert for run in services(runs(tape.events))[0].needs_person] == ["r1"]
+
+    taken_back(tape, "r2", "r1", outcome="refused")
+    assert [run.run for run in open_work(tape.events)] == ["r1"]
+
+    taken_back(tape, "r3", "r1")
+    assert open_work(tape.events) == []
+    assert runs(tape.events)[0].settled_by == "r3"
+
+
+def test_a_revert_whose_proof_failed_names_the_run_that_has_to_be_reverted_again() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    taken_back(tape, "r2", "r1", outcome="revert_unverified", reason="needs_person")
+    (open_run,) = open_work(tape.events)
+    assert (open_run.run, open_run.to_revert, runs(tape.events)[0].doubted_by) == ("r2", "r1", "r2")
+
+    taken_back(tape, "r3", "r1")
+    assert (open_work(tape.events), runs(tape.events)[0].doubted_by) == ([], None)
+
+
+def test_a_revert_that_fails_after_an_earlier_one_succeeded_is_not_settled_by_that() -> None:
+    tape = Tape()
+    tape.whole("r1")
+    taken_back(tape, "r2", "r1")
+    taken_back(tape, "r3", "r1", outcome="revert_failed", reason="needs_person")
+
+    assert [run.run for run in open_work(tape.events)] == ["r3"]
+
+
+def test_a_run_that_was_cut_off_is_open_work_too() -> None:
+    tape = Tape()
+    cut_off(tape, "r1")
+    assert [(run.run, run.needs_person) for run in open_work(tape.events)] == [("r1", False)]
 
 
 def test_a_revert_that_failed_takes_nothing_back() -> None:
@@ -387,6 +467,113 @@ def test_absent_empty_and_not_asserted_are_told_apart(change: dict[str, object],
     body = {"steps": [{"change": {"kind": "p", "name": "x", **change}, "summary": summary}]}
     tape.add("r1", "run.opened", body)
     assert str(runs(tape.events)[0].steps[0].change) == text
+
+
+def found(tape: Tape, *values: str, name: str = "max-num-seqs") -> None:
+    """A run that asserts nothing, and what its contacts found in the files, as they record it."""
+    change = {"kind": "parameter", "name": "concurrency_limit", "to": "128"}
+    tape.opened("r1", steps=0)
+    tape.add("r1", "run.opened", {"steps": [{"change": change, "summary": "concurrency_limit: whatever it is -> 128"}]})
+    for number, value in enumerate(values):
+        facts = {"hello": {}, "values": {"name": name, "file": value, "process": "'9'", "engine": "'9'"}}
+        tape.add("r1", "contact", {"host": f"gpu{number}", "facts": facts}, step=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (["'64'"], "64 (as found) -> 128"),
+        (["'64'", "'64'"], "64 (as found) -> 128"),
+        (["'64'", "absent"], "64 or absent (as found) -> 128"),
+        (["'absent'"], "absent (as found) -> 128"),
+        (["''"], '"" (as found) -> 128'),
+        (["not known (the file cannot be read)"], "whatever it was -> 128"),
+        (["[odd"], "[odd (as found) -> 128"),
+        ([], "whatever it was -> 128"),
+    ],
+)
+def test_a_value_that_the_plan_does_not_name_is_told_as_the_hosts_had_it(values: list[str], text: str) -> None:
+    tape = Tape()
+    found(tape, *values)
+    assert runs(tape.events)[0].steps[0].change.in_words == f"concurrency_limit: {text}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "alike", "admitted"),
+    [
+        ("concurrency_limit", (), True),
+        ("max_num_seqs", (), True),
+        ("--max-num-seqs", (), True),
+        ("parallel", ("concurrency_limit", "np"), False),  # another engine's setting of the same common name
+        ("concurrency-limit", ("parallel", "max-num-seqs"), True),
+    ],
+)
+def test_a_change_is_found_by_the_plans_name_and_by_the_engines(
+    typed: str, alike: tuple[str, ...], admitted: bool
+) -> None:
+    tape = Tape()
+    found(tape, "'64'")
+    assert bool(choose(runs(tape.events), Filters(change=typed, alike=alike))) is admitted
+
+
+def test_a_change_that_never_met_a_host_is_found_by_any_name_of_its_setting() -> None:
+    tape = Tape()
+    found(tape)
+    assert choose(runs(tape.events), Filters(change="max-num-seqs", alike=("concurrency_limit",)))
+
+
+def ends(tape: Tape) -> list[EditEnd]:
+    story = run_story([event for event in tape.events if event.run == "r1"])
+    run = runs(tape.events)[0]
+    return [edit_end(run, step, edit) for step in story.steps for edit in step.edits]
+
+
+def edited(outcome: str, *, written: bool = True, closed: bool = True, reason: str = "judged") -> Tape:
+    tape = Tape()
+    tape.opened("r1")
+    edit = {"host": "gpu1", "path": "/etc/x", "before_sha": "a" * 64, "after_sha": "b" * 64, "diff": DIFF}
+    tape.add("r1", "edit", edit, step=1)
+    if written:
+        tape.add("r1", "write.intent", {"host": "gpu1", "path": "/etc/x"}, step=1)
+    if closed:
+        tape.add("r1", "step.closed", {"outcome": outcome, "reason": reason}, step=1)
+        tape.closed("r1", outcome, 0)
+    return tape
+
+
+@pytest.mark.parametrize(
+    ("tape", "end"),
+    [
+        (edited("kept"), EditEnd("in_force")),
+        (edited("kept_unjudged"), EditEnd("in_force")),
+        (edited("reverted"), EditEnd("taken_back")),
+        (edited("reverted", written=False), EditEnd("never_applied")),
+        (edited("refused", written=False), EditEnd("never_applied")),
+        (edited("refused"), EditEnd("never_applied")),  # the host would not write
+        (edited("aborted", written=False), EditEnd("never_applied")),
+        (edited("kept", reason="nothing_to_do"), EditEnd("nothing_to_do")),
+        (edited("revert_failed"), EditEnd("not_known")),
+        (edited("", closed=False), EditEnd("not_known")),
+        (edited("", closed=False, written=False), EditEnd("never_applied")),
+    ],
+)
+def test_an_edit_says_what_became_of_it(tape: Tape, end: EditEnd) -> None:
+    assert ends(tape) == [end]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "end"),
+    [
+        ("reverted", "reverted", EditEnd("taken_back", "r2")),
+        ("reverted", "nothing_to_do", EditEnd("taken_back", "r2")),
+        ("revert_failed", "needs_person", EditEnd("not_known", "r2")),
+        ("refused", "changed_since", EditEnd("in_force")),
+    ],
+)
+def test_a_kept_edit_says_which_later_run_took_it_back(outcome: str, reason: str, end: EditEnd) -> None:
+    tape = edited("kept")
+    taken_back(tape, "r2", "r1", outcome=outcome, reason=reason)
+    assert ends(tape) == [end]
 
 
 def test_a_revert_tells_its_proof_and_a_proof_that_fails_is_a_failure() -> None:
