@@ -25,13 +25,14 @@ def print_blocks(blocks: Sequence[Block], printer: Printer) -> None:
         if isinstance(block, Heading):
             if index:
                 printer.line()
-            printer.line(block.text, style="bold" if block.level < 3 else "underline")
+            printer.paragraph(block.text, style="bold" if block.level < 3 else "underline")
         elif isinstance(block, Line):
-            printer.line(block.text, style=_STYLES[block.tone])
+            mark = "- " if block.text.startswith("- ") else ""
+            printer.paragraph(block.text.removeprefix(mark), style=_STYLES[block.tone], first=mark)
         elif isinstance(block, Facts):
             width = max((len(name) for name, _ in block.pairs), default=0)
             for name, value in block.pairs:
-                printer.line(f"{name:<{width}}  {value}")
+                printer.paragraph(value, first=f"{name:<{width}}  ")
         elif isinstance(block, Table):
             printer.table(block.headings, block.rows)
         elif isinstance(block, Verbatim):

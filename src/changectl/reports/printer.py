@@ -9,9 +9,10 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TextIO
 
-from changectl.reports._tables import records, whole_columns
+from changectl.reports._tables import drawn, hang, records, widths
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,22 +72,25 @@ class Printer:
             for cells in (list(columns), *texts):
                 self.out.write("\t".join(cells) + "\n")
             return
-        console = self._console(self.out)
-        whole = whole_columns(columns, texts, console.width)
-        if whole is None:
-            for line in records(columns, texts):
-                self.out.write(line + "\n")
-            return
-        from rich.box import SIMPLE
-        from rich.table import Table
-        from rich.text import Text
+        given = widths(columns, texts, self.columns)
+        if given is None:
+            lines = records(columns, texts, self.columns)
+        else:
+            head, *lines = drawn(columns, texts, given)
+            self._write(self.out, head, "bold")
+        for line in lines:
+            self.out.write(line + "\n")
 
-        table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-        for column, unbroken in zip(columns, whole, strict=True):
-            table.add_column(Text(column), overflow="fold", no_wrap=unbroken)
-        for cells in texts:
-            table.add_row(*(Text(cell) for cell in cells))
-        console.print(table)
+    def paragraph(self, text: object, *, style: str | None = None, first: str = "") -> None:
+        """Text of the result: on a terminal folded between words. `first` stands before it, and nothing below that."""
+        clean = self._safe(text, self.out, lines=True)
+        lines = hang(first, clean, self.columns) if self._is_terminal(self.out) else [first + clean]
+        self._write(self.out, "\n".join(lines), style)
+
+    @property
+    def columns(self) -> int:
+        """How many characters a line of the terminal has room for."""
+        return self.width or get_terminal_size().columns
 
     def _write(self, stream: TextIO, text: object, style: str | None) -> None:
         encoding = getattr(stream, "encoding", None)
@@ -98,8 +102,8 @@ class Printer:
 
         self._console(stream).print(Text(content, style=style), soft_wrap=True)
 
-    def _safe(self, cell: object, stream: TextIO) -> str:
-        return safe(cell, lines=False, encoding=getattr(stream, "encoding", None))
+    def _safe(self, text: object, stream: TextIO, *, lines: bool = False) -> str:
+        return safe(text, lines=lines, encoding=getattr(stream, "encoding", None))
 
     def _is_terminal(self, stream: TextIO) -> bool:
         return stream.isatty() if self.terminal is None else self.terminal

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changectl.reports._tables import whole_columns
+from changectl.reports._tables import cells, fold, widths
 from changectl.reports.printer import Printer, safe
 
 EVIL = "\x1b[31mred\x07 \u202eright \u200bhidden [bold]markup[/bold] :smile:\r\n"
@@ -117,13 +117,60 @@ def test_a_table_that_is_too_wide_is_told_row_by_row() -> None:
 
 
 @given(
-    st.lists(st.lists(st.text("ab ", max_size=50), min_size=3, max_size=3), max_size=4),
+    st.lists(st.lists(st.text("ab /1", max_size=50), min_size=3, max_size=3), max_size=4),
     st.integers(min_value=1, max_value=200),
 )
-def test_columns_that_stay_whole_fit_the_terminal(rows: list[list[str]], width: int) -> None:
-    columns = ["one", "two", "three"]
-    whole = whole_columns(columns, rows, width)
+def test_a_table_fits_the_terminal_or_is_no_table(rows: list[list[str]], width: int) -> None:
+    given = widths(["one", "two", "three"], rows, width)
 
-    if whole is not None:
-        longest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
-        assert sum(length for length, unbroken in zip(longest, whole, strict=True) if unbroken) <= width
+    if given is not None:
+        assert sum(given) + 2 * 2 <= width
+
+
+def shown(columns: list[str], rows: list[list[str]], width: int) -> list[str]:
+    out = io.StringIO()
+    Printer(out, out, terminal=True, width=width).table(columns, rows)
+    return out.getvalue().splitlines()
+
+
+def test_names_in_any_column_are_not_broken_in_mid_word() -> None:
+    checks = ["model_readable_by_all", "edited_since_start"]
+    rows = [["gpu1", name, "the user of the service can read every file of the model " * 3] for name in checks]
+    lines = shown(["host", "check", "detail"], rows, 60)
+
+    assert all(any(name in line for line in lines) for name in checks)
+    assert max(map(len, lines)) <= 60
+
+
+def test_a_path_is_folded_between_its_folders_and_a_digest_never() -> None:
+    assert fold("/srv/models/chat/model.gguf", 14) == ["/srv/models/", "chat/", "model.gguf"]
+    digest = "0123456789abcdef" * 4
+    assert fold(f"sha256 {digest} of the plan", 40) == ["sha256", digest, "of the plan"]
+    assert fold("20261130-081502-chat-k3f7/12", 10) == ["20261130-081502-chat-k3f7/12"]
+
+
+def test_wide_characters_take_two_places() -> None:
+    rows = [["r1", "漢字 漢字 漢字"], ["r2", "e\u0301"]]
+    lines = shown(["run", "why"], rows, 17)
+
+    assert lines[2:] == ["r1   漢字 漢字", "     漢字", "r2   e\u0301"]
+    assert max(map(cells, lines)) <= 17
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF), max_size=80), st.integers(1, 40))
+def test_folding_loses_nothing_but_blanks(text: str, width: int) -> None:
+    assert "".join(fold(text, width)).replace(" ", "") == text.replace(" ", "")
+
+
+def test_a_long_value_is_folded_below_itself_on_a_terminal_and_stays_one_line_elsewhere() -> None:
+    text = "the service has to wait since the queue is full at every peak of the day"
+    printer, out, _ = written(terminal=True)
+    printer.paragraph(text, first="why      ")
+    lines = out.getvalue().splitlines()
+    assert lines[0].startswith("why      the service")
+    assert lines[1].startswith("         ")
+    assert max(map(len, lines)) <= 60
+
+    printer, out, _ = written(terminal=False)
+    printer.paragraph(text, first="why      ")
+    assert out.getvalue() == f"why      {text}\n"
