@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from changectl.core.change import ChangeSpec
 from changectl.core.fields import Duration, Level, Line, Name, NotYet, ProjectPath, Version, some_levels, text_of
 from changectl.core.grammar import Grammar, fault, not_yet, validate
+from changectl.core.load_fields import Requests
 from changectl.core.metrics import Guard
 from changectl.core.source import Source, read_yaml
 from changectl.core.step import Step
@@ -49,7 +50,7 @@ class ConditionsOverride(Grammar):
     levels: Levels | None = Field(None, description="load levels; replaces the service's")
     seconds: Duration | None = Field(None, description="time per level and phase")
     seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the order and salt of the requests")
-    requests: int | None = Field(None, ge=1, le=1_000_000, description="requests per level and phase, instead of time")
+    requests: Requests | None = Field(None, description="requests per level and phase, instead of time")
 
 
 class Plan(Grammar):

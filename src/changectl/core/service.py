@@ -36,6 +36,7 @@ from changectl.core.fields import (
 )
 from changectl.core.grammar import Fault, Grammar, fault, faults, not_yet, validate
 from changectl.core.instances import Instances
+from changectl.core.load_fields import Requests
 from changectl.core.metric_fields import Guards
 from changectl.core.service_parts import Engine, ManagerField
 from changectl.core.settings import Carrier
@@ -83,7 +84,7 @@ class Conditions(Grammar):
     )
     seconds: Duration | None = Field(None, description="time per level and phase")
     seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the order and salt of the requests")
-    requests: int | None = Field(None, ge=1, le=1_000_000, description="requests per level and phase, instead of time")
+    requests: Requests | None = Field(None, description="requests per level and phase, instead of time")
 
 
 class Limits(Grammar):

@@ -7,7 +7,7 @@ from tests.unit.core.grammar_samples import SERVICE, changed, read_service
 
 from changectl import kinds
 from changectl.core import levels, plan
-from changectl.core.errors import Problem
+from changectl.core.errors import InputError, Problem
 from changectl.core.source import read_yaml
 from changectl.core.statistics import MINIMUM
 
@@ -95,6 +95,36 @@ def test_own_levels_without_low_are_a_problem_of_the_plan() -> None:
     (problem,) = check(PLAN + "conditions: {levels: {peak: 9 streams}}\n", QUIET)
 
     assert (problem.file, problem.line, problem.path) == ("plan.yml", 8, "conditions/levels")
+
+
+@pytest.mark.parametrize("requests", [19, 1, 0, -5])
+def test_a_plan_with_fewer_requests_than_a_verdict_needs_is_refused(requests: int) -> None:
+    with pytest.raises(InputError) as caught:
+        check(f"{PLAN}conditions: {{requests: {requests}}}\n", BUSY)
+
+    (problem,) = caught.value.problems
+    assert f"{problem.file}:{problem.line}:{problem.column}" == "plan.yml:8:24"
+    assert problem.path == "conditions/requests"
+    assert problem.message.startswith(f"{requests} requests can never be judged: each level needs 20 good answers")
+    assert problem.hint == "write `requests: 60`, or at least 20 and none of them may fail"
+
+
+def test_a_service_with_fewer_requests_is_refused_too() -> None:
+    with pytest.raises(InputError) as caught:
+        read_service(changed(BUSY, "requests: 60", "requests: 19"))
+
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line, problem.path) == ("chat.yml", 15, "conditions/requests")
+
+
+def test_as_many_requests_as_a_verdict_needs_are_enough() -> None:
+    without_p95 = changed(BUSY, "slo: {ttft_user_p95: <= 800ms, tpot_p95: <= 45ms, failures: <= 1%}\n", "")
+    assert check(PLAN + "conditions: {requests: 20}\n", without_p95) == []
+
+
+def test_editors_are_told_the_least_number() -> None:
+    schema = plan.json_schema(kinds.specs())["$defs"]["ConditionsOverride"]["properties"]["requests"]
+    assert {"minimum": 20, "maximum": 1_000_000, "type": "integer"} in schema["anyOf"]
 
 
 @pytest.mark.parametrize(("statistic", "needed"), [("p95", MINIMUM["p95"]), ("p99", MINIMUM["p99"])])
