@@ -57,6 +57,8 @@ class RunStory:
 
     run: RunSummary
     plan_text: str
+    workload: str  # its name; "": not recorded
+    model: str  # the model's name; "": not recorded
     prechecks: tuple[Json, ...]  # those of the run as a whole
     text: str  # how a revert ended, for people
     ready: tuple[Json, ...]  # of a revert, which has no steps
@@ -91,6 +93,8 @@ def run_story(events: Sequence[Event]) -> RunStory:
     return RunStory(
         run=run,
         plan_text=text_of(opened, "plan_text"),
+        workload=text_of(opened, "workload"),
+        model=text_of(opened, "model"),
         prechecks=_prechecks(whole),
         text=text_of(ends[-1], "text") if ends else "",
         ready=_bodies(whole, kinds.outcome(kinds.READY)),

@@ -9,7 +9,6 @@ from typing import Any
 
 from changectl.core.history import OPEN, RunSummary
 from changectl.core.history_events import number_of, text_of
-from changectl.core.history_runs import NOTHING_TO_DO
 from changectl.core.units import format_duration, format_moved, format_value
 from changectl.reports._blocks import Tone
 
@@ -40,14 +39,26 @@ def seconds(value: float | None) -> str:
 
 def outcome(run: RunSummary) -> str:
     """A run's outcome, with what changed it later."""
+    end = "cut off: its end is not recorded" if run.settled_by and run.outcome == OPEN else run.outcome
     if run.settled_by:
         how = "reverted" if run.reverted_by else "settled"
-        return f"cut off: its end is not recorded; {how} by {run.settled_by}"
+        return f"{end}; {how} by {run.reverted_by or run.settled_by}"
     if run.outcome == OPEN:
         return "open: its end is not recorded"
-    if run.steps and all(step.reason == NOTHING_TO_DO for step in run.steps):
-        return f"{run.outcome}: there was nothing to do"
-    return f"{run.outcome}, later reverted by {run.reverted_by}" if run.reverted_by else run.outcome
+    if run.needs_person:
+        return f"{end}: a person is needed"
+    if run.did_nothing:
+        return f"{end}: there was nothing to do"
+    return ", ".join(part for part in (end, *later(run)) if part)
+
+
+def later(run: RunSummary) -> list[str]:
+    """What later runs made of a run that has its end."""
+    if run.reverted_by:
+        return [f"later reverted by {run.reverted_by}"]
+    if run.found_back_by:
+        return [f"later found taken back already by {run.found_back_by}"]
+    return [f"what {run.doubted_by} left of it is not known"] if run.doubted_by else []
 
 
 def figure(row: Mapping[str, Any], side: str) -> str:

@@ -7,7 +7,9 @@ from typing import Any
 
 from changectl.core.history import RunStory, StepStory
 from changectl.core.history_events import text_of
+from changectl.core.history_runs import UNPROVEN
 from changectl.core.ports import Json
+from changectl.reports import _figures as figures
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table
 
@@ -23,6 +25,9 @@ _MEANING = {
     "refused": "nothing was changed",
     "aborted": "it ended before anything was changed",
 }
+_IN_PLACE = ("the configuration already says so", "the saved configuration is in place already")  # of apply, of revert
+_ON_HOST = "python3 /var/lib/changectl/runs/{folder}/program.pyz"
+_ELSEWHERE = "`verify` instead of `restore` compares; a service with a state_dir has its runs/ there"
 
 
 def as_blocks(story: RunStory, exit_code: int) -> list[Block]:
@@ -41,6 +46,8 @@ def _outcome(story: RunStory, exit_code: int) -> Line:
     run = story.run
     about = f"revert of run {run.reverts}" if run.reverts else f"run {run.run}"
     text = _MEANING.get(run.outcome, "its end is not recorded")
+    if run.did_nothing:
+        text = "nothing had to be done: " + _IN_PLACE[run.reverts is not None]
     if run.outcome == "kept_unjudged" and run.reverts:
         text = "what stands on the hosts was accepted as it is; nothing was changed"
     return Line(f"{run.outcome}: {text} ({about}, exit code {exit_code})", words.tone(run.outcome))
@@ -51,12 +58,24 @@ def _next(story: RunStory) -> list[tuple[str, str]]:
     run = story.run
     pairs = [("the whole story", f"changectl show {run.run}")]
     if run.outcome in ("revert_unverified", "revert_failed"):
-        pairs.append(("what to do by hand", "docs/how-to/restore-by-hand.md"))
+        pairs += _way_on(story)
     elif any(step.summary.changed_something for step in story.steps):
         pairs.append(("take it back", f"changectl revert {run.run}"))
     elif run.outcome in ("refused", "aborted") and not run.reverts:
         pairs.append(("look again", f"changectl plan {run.plan}"))
     return pairs
+
+
+def _way_on(story: RunStory) -> list[tuple[str, str]]:
+    """What a person can do where the old state is not back, or not proven."""
+    run = story.run
+    unproven = [step.summary.number for step in story.steps if step.summary.outcome in UNPROVEN]
+    folder = f"{run.to_revert}.{unproven[-1] if unproven else 'STEP'}"
+    return [
+        ("once the cause is mended", f"changectl revert {run.to_revert}"),
+        ("or accept what is there", f"changectl revert {run.to_revert} --accept-present --reason TEXT"),
+        ("or by hand, on the host", f"{_ON_HOST.format(folder=folder)} restore, then start the service; {_ELSEWHERE}"),
+    ]
 
 
 def _step(step: StepStory) -> list[Block]:
@@ -80,9 +99,9 @@ def _step(step: StepStory) -> list[Block]:
 def _reasons(step: StepStory) -> list[Block]:
     """Why it ended so: the verdict's reasons, or what ended it before there was one."""
     decided = step.summary.verdict is not None and step.reasons
-    texts = [text_of(reason, "text") or text_of(reason, "code") for reason in step.reasons] if decided else []
-    if not decided or (step.summary.text and step.summary.outcome not in ("kept", "reverted")):
-        texts += (step.summary.text or step.summary.reason).splitlines()
+    texts = figures.reasons(step.reasons, step.rows) if decided else []
+    if not decided or (step.summary.outcome not in ("kept", "reverted") and step.summary.text):
+        texts += figures.unsaid(step.summary.text, step.reasons) or [step.summary.reason]
     lines: list[Block] = [Line(f"- {text}") for text in texts[:MOST_REASONS] if text]
     left = len(texts) - MOST_REASONS
     return [*lines, Line(f"- and {left} more", "quiet")] if left > 0 else lines
@@ -110,18 +129,12 @@ def _rank(row: Mapping[str, Any]) -> int:
 
 
 def _cells(row: Json) -> list[str]:
-    state, note, limit = text_of(row, "state"), text_of(row, "note"), text_of(row, "limit")
-    if state == "breach":
-        result = ", ".join(part for part in (f'breach of "{limit}"', note) if part)
-    else:
-        more = {"within": "", "not judged": limit}.get(state, note)
-        result = f"{state}: {more}" if more else state
     return [
         words.place(row),
         words.figure(row, "before"),
         words.figure(row, "after"),
         words.change(row),
-        result,
+        figures.result(row, brief=True),
     ]
 
 

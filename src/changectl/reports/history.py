@@ -10,7 +10,7 @@ from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Line, Table
 from changectl.reports._runs import FORMAT, run_json
 
-_HEADINGS = ("run", "when (UTC)", "service", "change", "outcome", "who", "why")
+_HEADINGS = ("run", "when (UTC)", "service", "change", "outcome", "who", "ticket", "why")
 
 
 def as_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
@@ -28,18 +28,29 @@ def as_blocks(runs: Sequence[RunSummary]) -> list[Block]:
 
 def _row(run: RunSummary, step: StepSummary | None) -> list[str]:
     what = f"revert of {run.reverts}" if run.reverts else step.change.in_words if step else ""
-    end = [step.outcome if step else run.outcome, (step.verdict if step else None) or ""]
-    if run.reverted_by or run.settled_by:
-        end.append(f"{'reverted' if run.reverted_by else 'settled'} by {run.reverted_by or run.settled_by}")
     return [
         f"{run.run}/{step.number}" if step else run.run,
         words.minute(run.opened_at),
         run.service,
         what,
-        ", ".join(word for word in end if word),
+        _end(run, step),
         run.actor,
-        " ".join(part for part in (run.ticket, run.reason) if part),
+        run.ticket or "",
+        run.reason,
     ]
+
+
+def _end(run: RunSummary, step: StepSummary | None) -> str:
+    """The outcome, the verdict and the reason's word, each once; then what later runs made of it."""
+    outcome, reason = (step.outcome, step.reason) if step else (run.outcome, run.end_reason)
+    end = list(dict.fromkeys(word for word in (outcome, step.verdict if step else None, reason) if word))
+    if run.settled_by:
+        end.append(f"{'reverted' if run.reverted_by else 'settled'} by {run.reverted_by or run.settled_by}")
+    elif run.needs_person:
+        end.append("a person is needed")
+    else:
+        end += words.later(run)
+    return ", ".join(end)
 
 
 def _flags(runs: Sequence[RunSummary]) -> list[Block]:

@@ -82,8 +82,10 @@ def instance_blocks(
     blocks.append(Line("nothing to do: the file already says so", "good") if nothing_to_do else Verbatim(diff))
     rows = [(check.name, check.level, check.state.replace("_", " "), check.figure, check.detail) for check in checks]
     blocks.append(Table(("pre-check", "level", "state", "figure", "detail"), rows))
-    blocks += [Line(f"{check.name}: {check.detail} {check.hint}".rstrip(), _TONES[check.state])
-               for check in checks if check.refuses]  # fmt: skip
+    for check in checks:
+        if check.refuses:
+            blocks.append(Line(f"{check.name}: {check.detail}", _TONES[check.state]))
+            blocks += [Line(f"- what to do: {check.hint}")] if check.hint else []
     return blocks
 
 

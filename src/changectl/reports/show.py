@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from changectl.core.history import Entry, RunStory, StepStory, StepSummary
+from changectl.core.history import Entry, RunStory, StepStory
 from changectl.core.history_events import mapping_of, text_of, texts_of
 from changectl.core.ports import Json
+from changectl.reports import _figures as figures
+from changectl.reports import _measured as measured
+from changectl.reports import _proofs as told
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._runs import FORMAT, run_json, step_json
 
 _PLACES = ("file", "process", "engine")
-_LONG = ("log", "report")  # many lines of somebody else's output
 
 _PARTS = (
     *("prechecks", "edits", "reasons", "rows", "flags", "effective", "ready"),
@@ -40,9 +42,9 @@ def as_json(story: RunStory, step: int | None = None) -> dict[str, Any]:
 def as_blocks(story: RunStory, step: int | None = None) -> list[Block]:
     """What, why, who, and for each step the diff, the figures, the reasons; then what happened when."""
     blocks = [*_head(story), *_prechecks(story.prechecks)]
-    blocks += [*_bodies("ready", story.ready), *_bodies("proof of the way back", story.verify)]
+    blocks += [*told.ready(story.ready), *told.proofs(story.verify)]
     for each in _chosen(story, step):
-        blocks += _step(each)
+        blocks += _step(story, each)
     return [*blocks, *_timeline(_entries(story, step))]
 
 
@@ -62,10 +64,11 @@ def _step_json(step: StepStory) -> dict[str, Any]:
 def _head(story: RunStory) -> list[Block]:
     run = story.run
     what = f"revert of run {run.reverts}" if run.reverts else "; ".join(str(step.change) for step in run.steps)
-    end = "open" if run.exit_code is None else f"exit code {run.exit_code}"
+    end = "no exit code" if run.exit_code is None else f"exit code {run.exit_code}"
     pairs = [
         ("what", what or "not recorded"),
-        ("why", " ".join(part for part in (run.ticket, run.reason) if part) or "not recorded"),
+        ("ticket", run.ticket or "none"),
+        ("why", run.reason or "not recorded"),
         ("who", f"{run.actor or 'not recorded'}, with changectl {run.tool_version or 'of unknown version'}"),
         ("service", f"{run.service} on {', '.join(run.hosts) or 'no host'}"),
         ("plan", f"{run.plan} (sha256 {run.plan_digest})" if run.plan_digest else run.plan),
@@ -78,7 +81,7 @@ def _head(story: RunStory) -> list[Block]:
     return [title, Line(f"{words.outcome(run)} ({end})", words.tone(run.outcome)), Facts(pairs)]
 
 
-def _step(step: StepStory) -> list[Block]:
+def _step(story: RunStory, step: StepStory) -> list[Block]:
     summary = step.summary
     verdict = f", verdict {summary.verdict}" if summary.verdict else ""
     blocks: list[Block] = [
@@ -90,21 +93,22 @@ def _step(step: StepStory) -> list[Block]:
         blocks.append(Line("more than 1 % of the requests failed", "warning"))
     pairs = [
         *words.promised(step.expect, step.accept),
-        ("ended because", _cause(summary)),
+        ("ended because", _cause(step)),
         ("outage", words.seconds(summary.outage_seconds)),
     ]
     blocks.append(Facts([(name, value) for name, value in pairs if value]))
-    blocks += [*_prechecks(step.prechecks), *_edits(step.edits), *_figures(step.rows), *_reasons(step.reasons)]
-    blocks += _effective(step.effective)
-    named = (("ready", step.ready), ("checks", step.checks), ("proof of the way back", step.verify))
-    for name, bodies in (*named, ("evidence kept", step.evidence)):
-        blocks += _bodies(name, bodies)
-    return blocks
+    blocks += [*_reasons(step), *_figures(step.rows), *_edits(step.edits), *_prechecks(step.prechecks)]
+    blocks += [*measured.blocks(step.measurements, story.workload, story.model), *_effective(step.effective)]
+    blocks += [*told.ready(step.ready), *told.checks(step.checks), *told.proofs(step.verify)]
+    return [*blocks, *told.evidence(step.evidence)]
 
 
-def _cause(summary: StepSummary) -> str:
-    """Why the step ended as it did; nothing where the outcome is all that there is to say."""
-    return summary.text or ("" if summary.reason == summary.outcome else summary.reason)
+def _cause(step: StepStory) -> str:
+    """Why the step ended as it did; nothing where the outcome or the verdict's reasons are all that there is to say."""
+    summary = step.summary
+    if not summary.text:
+        return "" if summary.reason == summary.outcome else summary.reason
+    return "\n".join(figures.unsaid(summary.text, step.reasons)) or summary.reason
 
 
 def _edits(edits: Sequence[Json]) -> list[Block]:
@@ -126,12 +130,11 @@ def _figures(rows: Sequence[Json]) -> list[Block]:
             words.figure(row, "before"),
             words.figure(row, "after"),
             words.change(row),
-            text_of(row, "limit"),
-            ": ".join(part for part in (text_of(row, "state"), text_of(row, "note")) if part),
+            figures.result(row),
         ]
         for row in rows
     ]
-    headings = ("metric", "before", "after", "change", "limit", "result")
+    headings = ("metric", "before", "after", "change", "result")
     return [Heading("before and after", 3), Table(("host", *headings) if several else headings, cells)]
 
 
@@ -150,28 +153,20 @@ def _effective(bodies: Sequence[Json]) -> list[Block]:
     return [Heading("values in effect", 3), Table(headings, rows)]
 
 
-def _reasons(reasons: Sequence[Json]) -> list[Block]:
-    lines = [Line(f"- {text_of(reason, 'text') or text_of(reason, 'code')}") for reason in reasons]
+def _reasons(step: StepStory) -> list[Block]:
+    lines = [Line(f"- {text}") for text in figures.reasons(step.reasons, step.rows)]
     return [Heading("reasons", 3), *lines] if lines else []
 
 
 def _prechecks(results: Sequence[Json]) -> list[Block]:
-    if not results:
-        return []
-    names = ("host", "name", "level", "state", "figure", "detail")
-    headings = ("host", "check", "level", "state", "figure", "detail")
-    rows = [[text_of(result, name) for name in names] for result in results]
-    return [Heading("pre-checks", 3), Table(headings, rows)]
-
-
-def _bodies(name: str, bodies: Sequence[Json]) -> list[Block]:
-    if not bodies:
-        return []
-    blocks: list[Block] = [Heading(name, 3)]
-    for body in bodies:
-        told = {key: part for key, part in body.items() if key not in ("ok", *_LONG)}
-        blocks.append(Line(f"- {words.plain(told)}", "bad" if body.get("ok") is False else "plain"))
-        blocks += [Verbatim(text_of(body, key)) for key in _LONG if text_of(body, key)]
+    """One table for each host: its name in every row would cost the room that the figures need."""
+    blocks: list[Block] = []
+    headings = ("check", "level", "state", "figure", "detail")
+    for host in dict.fromkeys(text_of(result, "host") for result in results):
+        own = [result for result in results if text_of(result, "host") == host]
+        rows = [[text_of(one, "name"), text_of(one, "level"), text_of(one, "state").replace("_", " "),
+                 text_of(one, "figure"), text_of(one, "detail")] for one in own]  # fmt: skip
+        blocks += [Heading(f"pre-checks on {host}", 3), Table(headings, rows)]
     return blocks
 
 

@@ -23,6 +23,9 @@ def as_json(services: Sequence[ServiceStatus], holders: Holders) -> dict[str, An
                 "last": run_json(status.last),
                 "standing": None if status.standing is None else status.standing.run,
                 "open_runs": [{"run": run, "running": holders.get(run, False)} for run in status.open_runs],
+                "needs_person": [
+                    {"run": run.run, "outcome": run.outcome, "next": _command(run)} for run in status.needs_person
+                ],
                 "kept_unjudged": list(status.kept_unjudged),
             }
             for status in services
@@ -43,10 +46,27 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
                 blocks.append(Line(f"run {run} is going on, as far as can be seen from here", "warning"))
             else:
                 blocks.append(Line(f"run {run} was begun and its end is not recorded; its process is gone", "bad"))
+                blocks.append(Line(f"- bring the saved configuration back: changectl revert {run}"))
+        for open_run in status.needs_person:
+            blocks += _person(open_run)
         flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]
         blocks += [Line(f"{step}: more than 1 % of the requests failed", "warning") for step in flagged]
         blocks += [Line(f"{step} was kept without a judgement", "warning") for step in status.kept_unjudged]
     return blocks
+
+
+def _person(run: RunSummary) -> list[Block]:
+    """A run that ended with exit code 6: what it is about, and the way on."""
+    return [
+        Line(f"A PERSON IS NEEDED: run {run.run} ended {run.outcome} (exit code 6)", "bad"),
+        Line(f"- see why: changectl show {run.run}"),
+        Line(f"- mend the cause, then bring the saved configuration back: {_command(run)}"),
+        Line(f"- or accept what stands there now: {_command(run)} --accept-present --reason TEXT"),
+    ]
+
+
+def _command(run: RunSummary) -> str:
+    return f"changectl revert {run.to_revert}"
 
 
 def _told(run: RunSummary) -> str:

@@ -117,13 +117,15 @@ def test_show_tells_what_why_who_and_what_came_of_it(run: Run) -> None:
     text = run("show", "20261130-aa")
     for part in (
         "run 20261130-aa",
-        "OPS-1 GPU idle",
+        "ticket   OPS-1",
+        "why      GPU idle",
         "ann@gateway, with changectl 0.1.0",
         "chat on gpu1",
         "-max-num-seqs: 64",
         "+max-num-seqs: 128",
         "rps_ok at peak\t4 rps\t5 rps\t+25%",
         "no data\tunbounded",
+        "not judged: too few",
         "- it is faster",
         "3 GB needed, 40 GB free",
         "gpu1\t64 -> 128\t64 -> 128\tnot known\tyes",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 from tests.unit.core.history_samples import Tape
+from tests.unit.reports.block_text import lines
 
 from changectl.core.history import run_story
+from changectl.reports import _figures as figures
 from changectl.reports import ending
-from changectl.reports._blocks import Block, Facts, Heading, Line, Table
 
 SCREEN = 40  # lines
 
@@ -17,19 +19,6 @@ SCREEN = 40  # lines
 def row(metric: str, state: str, **more: Any) -> dict[str, Any]:
     figures = {"unit": "s", "level": "low", "before": 0.1, "after": 0.2, "change": 1.0, "limit": "less than 1.5 times"}
     return {"metric": metric, "state": state, "note": "", "gap": False, **figures, **more}
-
-
-def lines(blocks: list[Block]) -> list[str]:
-    """The blocks as text, one entry a line; cells and pairs with one blank between."""
-    found: list[str] = []
-    for block in blocks:
-        if isinstance(block, Line | Heading):
-            found.append(block.text)
-        elif isinstance(block, Facts):
-            found += [f"{name}: {value}" for name, value in block.pairs]
-        elif isinstance(block, Table):
-            found += [" | ".join(cells) for cells in block.rows]
-    return found
 
 
 def tape_of(outcome: str, rows: list[dict[str, Any]], exit_code: int = 0, **closing: Any) -> Tape:
@@ -69,9 +58,9 @@ def test_a_run_with_many_figures_fits_on_a_screen_the_worst_first() -> None:
 
     assert len(text) <= SCREEN
     figures = [line for line in text if " | " in line]
-    assert figures[0] == 'slow_p50 at low | 100ms | 200ms | +100% | breach of "less than 1.5 times"'
-    assert figures[1].endswith("no data: nothing was measured")
-    assert figures[2].endswith(" | within")
+    assert figures[0] == "slow_p50 at low | 100ms | 200ms | +100% | beyond the limit (less than 1.5 times)"
+    assert figures[1].endswith("no data (less than 1.5 times): nothing was measured")
+    assert figures[2].endswith(" | within the limit")
     assert "and 50 more figures, in the whole story" in text
 
 
@@ -99,13 +88,17 @@ def test_a_person_who_is_needed_is_called_and_told_what_failed(outcome: str) -> 
 
     assert text[0].startswith(f"{outcome}: A PERSON IS NEEDED: ")
     assert "- gpu1: /etc/x differs" in text
-    assert text[-1] == "what to do by hand: docs/how-to/restore-by-hand.md"
+    assert "once the cause is mended: changectl revert r1" in text
+    assert "or accept what is there: changectl revert r1 --accept-present --reason TEXT" in text
+    assert text[-1].startswith("or by hand, on the host: python3 /var/lib/changectl/runs/r1.1/program.pyz restore")
+    assert not any("docs/" in line for line in text)  # an installed changectl has no such folder
 
 
 def test_a_run_that_had_nothing_to_do_offers_nothing_to_take_back() -> None:
     text = told(tape_of("kept", [], reason="nothing_to_do", text="the configuration already says so"))
 
-    assert "- the configuration already says so" in text
+    assert text[0] == ("kept: nothing had to be done: the configuration already says so (run r1, exit code 0)")
+    assert not any("in force" in line for line in text)
     assert text[-1] == "the whole story: changectl show r1"
 
 
@@ -121,6 +114,57 @@ def test_a_revert_tells_what_it_took_back_and_what_its_proof_missed() -> None:
     assert "(revert of run r1, exit code 6)" in text[0]
     assert "restored, but not proven" in text
     assert "gpu1: /etc/x differs" in text
+
+
+def test_a_revert_that_found_everything_in_place_does_not_say_that_it_brought_it_back() -> None:
+    tape = Tape()
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.add("r2", "revert.outcome", {"outcome": "reverted", "text": "the saved configuration is in place already"})
+    tape.add("r2", "run.closed", {"outcome": "reverted", "exit_code": 0, "reason": "nothing_to_do"})
+
+    assert told(tape)[0].startswith("reverted: nothing had to be done")
+
+
+def test_the_reasons_are_told_once_and_from_the_figures() -> None:
+    breach = row("ttft_user_p50", "breach", limit="less than 1.5 times, or up to 5ms more")
+    terse = "ttft_user_p50 at low: 100ms -> 200ms (+100%), less than 1.5 times, or up to 5ms more, breach"
+    tape = tape_of("revert_failed", [breach], 6, verdict="regressed", text=f"{terse}\ngpu1: the disk is gone")
+    for place, event in enumerate(tape.events):
+        if event.kind == "verdict":
+            reasons = [{"code": "limit_breached", "text": terse}]
+            tape.events[place] = dataclasses.replace(event, body={**event.body, "reasons": reasons})
+
+    reasons = [line for line in told(tape, 6) if line.startswith("- ")]
+    worded = "below 1.5 times the old value, or at most 5ms above it"
+    assert reasons == [
+        f"- ttft_user_p50 at low: 100ms -> 200ms (+100%), beyond the limit ({worded})",
+        "- gpu1: the disk is gone",
+    ]
+
+
+def test_figures_within_their_limits_are_counted_as_they_are_shown() -> None:
+    rows = [row("a", "within"), row("kv_capacity", "within"), row("b", "no data"), row("gain", "not judged")]
+    tape = tape_of("kept", rows, verdict="no_gross_harm")
+    for place, event in enumerate(tape.events):
+        if event.kind == "verdict":
+            reasons = [{"code": "no_gross_harm", "text": "1 figures are within their limits"}]
+            tape.events[place] = dataclasses.replace(event, body={**event.body, "reasons": reasons})
+
+    assert "- 2 figures are within their limits; 1 could not be judged" in told(tape)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "read"),
+    [
+        ("less than 1.5 times lower", "not 1.5 times lower than before"),
+        ("accept tpot <= 150ms", "tpot <= 150ms (accepted by the plan)"),
+        ("slo tpot_p95 <= 45ms", "tpot_p95 <= 45ms (the service's limit)"),
+        ("expected -50%", "expected -50%"),
+        ("", ""),
+    ],
+)
+def test_a_recorded_limit_is_told_as_a_person_would(recorded: str, read: str) -> None:
+    assert figures.limit(recorded) == read
 
 
 def test_steps_that_were_not_begun_are_left_out() -> None:
