@@ -81,6 +81,20 @@ def test_another_model_than_the_declared_one_is_not_changed(bench: Bench) -> Non
     checked.refused("healthy_now", "failed", "expected another")
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("{parameter: {name: port, to: 9000}}", "port 9000"),
+        ("{parameter: {name: model, to: /srv/models/other.gguf}}", "/srv/models/chat.gguf"),
+        ("{parameter: {name: alias, to: other}}", "asking for chat"),
+    ],
+)
+def test_what_the_service_file_says_otherwise_is_not_changed_as_a_parameter(
+    bench: Bench, change: str, words: str
+) -> None:
+    bench.check(change).refused("named_by_service", "failed", words, "in the same commit")
+
+
 def test_a_file_that_cannot_be_put_back_beside_the_original_is_refused_before_the_first_write(bench: Bench) -> None:
     small = "/mnt/full"
     fill = 'mkdir -p "$1"; mount -t tmpfs -o size=2M tmpfs "$1"; mkdir "$1/conf"; cp -L "$2" "$1/conf/chat.env"'

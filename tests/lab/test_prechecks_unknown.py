@@ -72,6 +72,10 @@ def test_an_engine_that_cannot_be_asked_for_its_help_is_not_taken_to_know_the_va
         bench.check().refused("value_known", "unknown", "llamacpp")
 
 
+def test_the_default_port_of_an_engine_is_not_taken_for_the_endpoints(bench: Bench) -> None:
+    bench.check("{parameter: {name: port, to: absent}}").refused("named_by_service", "unknown", "default")
+
+
 def test_memory_that_the_host_does_not_tell_is_not_taken_to_suffice(bench: Bench) -> None:
     with bench.done("mount --bind /dev/null /proc/meminfo", "umount /proc/meminfo"):
         checked = bench.check("{parameter: {name: ctx-size, to: 8192}}")

@@ -60,6 +60,18 @@ def test_a_variable_that_somebody_added_without_a_restart_refuses_too() -> None:
     assert "ADDED: the file and the process differ" in end.last.text
 
 
+@pytest.mark.parametrize(
+    ("name", "to"), [("port", "9000"), ("host", "10.0.0.9"), ("model", "/srv/other.gguf"), ("alias", "other")]
+)
+def test_a_value_that_contradicts_the_service_file_refuses_before_the_restart(name: str, to: str) -> None:
+    stage = Stage()
+    end = stage.apply(extra=f"  - change: {{parameter: {{name: {name}, to: {to}}}}}\n    expect: neutral\n")
+
+    assert_untouched(stage, 3, end, "precheck_failed")
+    assert "named_by_service" in end.last.text
+    assert "in the service file in the same commit" in end.last.text
+
+
 def test_saved_bytes_that_cannot_be_restored_refuse() -> None:
     stage = Stage()
     stage.host.restorable = False

@@ -49,7 +49,8 @@ class Situation:
 
     service: str = ""
     endpoint: str | None = None
-    expected_model: str | None = None
+    expected_model: str | None = None  # the name under which the service file says the model answers
+    model_path: str | None = None  # where the service file says it lies
     engine: Engine | None = None
     manager: Manager | None = None
     preview: bool = False  # nothing may be changed on the host, so nothing was captured

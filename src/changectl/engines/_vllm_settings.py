@@ -31,7 +31,7 @@ SETTINGS: tuple[Setting, ...] = (
     _seen("stream-interval", minimum=1),
     # model
     _seen("model", "str", canonical="model_path", changes_answers=True, note="with serve: the bare word after it"),
-    _seen("served-model-name", "str"),
+    _seen("served-model-name", "str", canonical="model_name"),
     _seen("max-model-len", canonical="context_len", minimum=-1, changes_answers=True, note="auto or -1: by memory"),
     _seen("dtype", "str", canonical="precision", changes_answers=True),
     _seen("quantization", "str", "-q", canonical="quantization", changes_answers=True),
@@ -71,8 +71,8 @@ SETTINGS: tuple[Setting, ...] = (
     _seen("optimization-level", "int", minimum=0, maximum=3),
     _seen("speculative-config", "json", "-sc", changes_answers=True),
     # server
-    _seen("host", "str"),
-    _seen("port", minimum=1, maximum=65535),
+    _seen("host", "str", canonical="host"),
+    _seen("port", canonical="port", minimum=1, maximum=65535),
     _seen("shutdown-timeout", canonical="timeout", minimum=0, note="seconds of drain after the stop signal"),
     _seen("disable-log-stats", "bool"),
     _seen("enable-log-requests", "bool"),

@@ -45,6 +45,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         service=target.service.service,
         endpoint=target.endpoint,
         expected_model=target.service.model.name,
+        model_path=target.service.model_path,
         engine=target.engine,
         manager=target.manager,
         name=wanted.name,

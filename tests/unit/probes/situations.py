@@ -92,6 +92,7 @@ def situation(**changed: Any) -> Situation:
         service="chat",
         endpoint="http://127.0.0.1:8080",
         expected_model="tiny.gguf",
+        model_path="/srv/m.gguf",
         engine=ENGINE,
         manager=managers.load("systemd"),
         name="parallel",

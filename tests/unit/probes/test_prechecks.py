@@ -188,6 +188,9 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
         },
     ),
     ("cross_rules", "unknown", {"settings_after": None}),
+    ("named_by_service", "failed", {"setting": ENGINE.setting("port"), "to": "9000"}),
+    ("named_by_service", "unknown", {"setting": ENGINE.setting("port"), "to": None}),
+    ("named_by_service", "unknown", {"endpoint": None}),
     (
         "unit_verifies",
         "failed",
@@ -238,6 +241,7 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
 OTHERWISE: dict[str, CheckState] = {
     "gpu_memory": "not_applicable",
     "driver_library": "not_applicable",
+    "named_by_service": "not_applicable",
     "limits_present": "failed",
 }
 
