@@ -12,7 +12,7 @@ import click
 
 import changectl
 from changectl import cli
-from changectl.cli import _failures
+from changectl.cli import _completion, _failures
 
 if TYPE_CHECKING:
     from changectl.cli._around import Around
@@ -50,7 +50,7 @@ class CommandFolder(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = import_module(f"{cli.__name__}.{cmd_name.replace('-', '_')}").command
-        return command
+        return _completion.attach(command)
 
 
 @click.group(cls=CommandFolder, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
