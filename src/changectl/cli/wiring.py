@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from changectl.adapters.vault import absolute
 from changectl.cli._around import around_journal
 from changectl.cli._options import HostOptions
 from changectl.cli._progress import ProgressReporter, ask_person
+from changectl.core.ports import HostAddress
 from changectl.core.project import Project
 from changectl.reports.printer import Printer
 from changectl.store import open_store
@@ -87,6 +88,15 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
             yield Workplace(project, inventory, store, tools)
         finally:
             reporter.close()
+
+
+def all_hosts(hosts: HostOptions) -> tuple[Sequence[HostAddress], HostDoors]:
+    """Every host of the inventory, and the way to them; for commands that look without opening the record to write."""
+    project = find_project(Path.cwd(), hosts.inventory)
+    playbooks = playbooks_folder()
+    password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None
+    inventory = AnsibleInventory(Path(project.inventory), playbooks, hosts.limit, tuple(map(absolute, hosts.vault_ids)))
+    return inventory.hosts("all"), HostDoors(playbooks, password)
 
 
 def new_run(service: str) -> str:

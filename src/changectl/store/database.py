@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -20,11 +21,15 @@ _WRITING = "changectl_writing"
 
 
 class Database:
-    """One SQLite file: WAL, every commit on disk, foreign keys and recursive triggers on."""
+    """One SQLite file: WAL, every commit on disk, foreign keys and recursive triggers on.
 
-    def __init__(self, path: Path, *, busy_seconds: float) -> None:
+    With `read_only` the file as it is: nothing is created, migrated or refused, and not a byte is written.
+    """
+
+    def __init__(self, path: Path, *, busy_seconds: float, read_only: bool = False) -> None:
         self.path = path
         self._busy_seconds = busy_seconds
+        self._read_only = read_only
         self._engine = self._make_engine()
 
     @classmethod
@@ -80,7 +85,9 @@ class Database:
             schema.assert_guards(connection)
 
     def _make_engine(self) -> Engine:
-        url = URL.create("sqlite", database=str(self.path))
+        mode = "ro" if self._read_only else "rw"  # never created here: `open` makes the file, with its mode
+        query = {"uri": "true", "mode": mode}
+        url = URL.create("sqlite", database=f"file:{quote(str(self.path.absolute()))}", query=query)
         engine = create_engine(url, connect_args={"timeout": self._busy_seconds, "check_same_thread": False})
         event.listen(engine, "connect", self._on_connect)
         event.listen(engine, "begin", _on_begin)
@@ -89,6 +96,8 @@ class Database:
     def _on_connect(self, connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         # The driver must not begin transactions by itself: `_on_begin` says which kind.
         connection.isolation_level = None
+        if self._read_only:
+            return
         cursor = connection.cursor()
         try:
             for setting in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
+from changectl.core.chain import Finding
 from changectl.core.redaction import Tripwire
 from changectl.store import schema
 from changectl.store.blobs import BlobFolder
-from changectl.store.chain import Finding
 from changectl.store.database import Database
 from changectl.store.journal import SqlJournal
 from changectl.store.keys import KeyFile

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from changectl.core.chain import event_hash
 from changectl.core.errors import ChangectlError, Refused
 from changectl.store import open_store, schema
-from changectl.store.chain import event_hash
 from changectl.store.store import Store
 
 

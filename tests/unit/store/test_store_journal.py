@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from changectl.core.chain import GENESIS
 from changectl.core.errors import ChangectlError
 from changectl.core.redaction import Tripwire
 from changectl.store import open_store
-from changectl.store.chain import GENESIS
 from changectl.store.store import Store
 
 

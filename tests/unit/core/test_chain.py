@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changectl.store.chain import GENESIS, Line, event_hash, verify_chain
+from changectl.core.chain import GENESIS, Line, event_hash, verify_chain
 
 TEXT = st.text(max_size=8)
 FIELDS = st.tuples(TEXT, st.integers(0, 12), TEXT, TEXT, st.binary(max_size=8))
