@@ -112,7 +112,7 @@ def _facts(error: BaseException) -> tuple[int, str, str, tuple[Problem, ...]]:
         problems = error.problems if isinstance(error, InputError) else ()
         return error.exit_code, error.reason, str(error), problems
     if isinstance(error, click.ClickException):
-        return USAGE, "bad_usage", error.format_message(), ()
+        return USAGE, "bad_usage", error.format_message().replace("\t", "  "), ()  # click's lists of choices
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED, "interrupted", "interrupted", ()
     said = str(error).strip().splitlines()

@@ -31,10 +31,21 @@ class OutputOptions:
     debug: bool
 
 
+def _there(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:  # noqa: ARG001 - click's signature
+    """An inventory that is not there is one mistake, not one for everything that stands in it. Raises InputError."""
+    from changectl.core.errors import InputError, Problem
+
+    if value is not None and not ctx.resilient_parsing and not value.exists():
+        hint = "-i names an Ansible inventory, or the folder that holds it"
+        raise InputError(Problem("there is no such inventory", str(value), hint=hint))
+    return value
+
+
 _INVENTORY = click.option(
     "-i",
     "--inventory",
     type=click.Path(path_type=Path),
+    callback=_there,
     help="Ansible inventory; services/ and workloads/ lie in its folder. Default: the project file's.",
 )
 _LIMIT = click.option("--limit", metavar="NAMES", help="Only these hosts or groups of the inventory, as gpu1,gpu2.")

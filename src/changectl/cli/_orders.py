@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from changectl.adapters.files import load_plan
 from changectl.adapters.project_files import find_project, show
+from changectl.cli._places import demand_file, demand_inventory
 from changectl.core.placing import Placed, check_names, place
 from changectl.core.service import Service
 from changectl.workflow.apply import Order
@@ -38,7 +39,8 @@ def _names(one: Placed) -> list[str]:
 
 def check_files(plan_path: Path, inventory: Path | None) -> None:
     """Read a plan and all that it names, before anything is made or started. Raises InputError with every problem."""
-    load_plan(plan_path, find_project(Path.cwd(), inventory))
+    demand_file(plan_path)
+    load_plan(plan_path, demand_inventory(find_project(Path.cwd(), inventory)))
 
 
 def order_of(plan_path: Path, work: Workplace) -> Order:

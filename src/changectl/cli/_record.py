@@ -71,16 +71,20 @@ class Record:
 
 @contextmanager
 def reading() -> Iterator[Record]:
-    """The record of the project in the working directory; nothing is created by looking at it."""
+    """The record of the project in the working directory; nothing is created by looking at it.
+
+    Raises:
+        InputError: there is no project in the working directory or above it.
+    """
     from changectl.adapters.project_files import find_project
+    from changectl.cli._places import demand_record
     from changectl.store import open_store
 
     project = find_project(Path.cwd())
-    database = Path(project.database)
-    if not database.exists():
+    if not demand_record(project):
         yield Record(None)
         return
-    with open_store(database, Path(project.key_file)) as store:
+    with open_store(Path(project.database), Path(project.key_file)) as store:
         yield Record(store)
 
 

@@ -18,7 +18,7 @@ from changectl.cli._options import OutputOptions, example, output_options
 @click.option("--since", metavar="TIME", help="Not before: 2026-11-30, 2026-11-30T08:15 (UTC), or 7d, 12h, 30m ago.")
 @click.option("--until", metavar="TIME", help="Not after; a date means all of that day.")
 @click.option("--actor", metavar="WHO", help="Only runs by this user, or user@host.")
-@click.option("--change", metavar="NAME", help="Only changes of this parameter or variable.")
+@click.option("--change", metavar="NAME", help="Only changes of this parameter or variable, in any spelling.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most so many runs.")
 @output_options
 def command(
@@ -38,6 +38,7 @@ def command(
 
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import check_word, reading
+    from changectl.cli._spellings import alike
     from changectl.core.history import OPEN, OUTCOMES, Filters, choose, moment
     from changectl.core.judgement import Verdict
     from changectl.reports import history as report
@@ -53,12 +54,14 @@ def command(
         until=moment(until, now, end=True) if until else None,
         actor=actor,
         change=change,
+        alike=alike(change) if change else (),
         limit=limit,
     )
     with reading() as record:
-        found = choose(record.runs(), filters)
+        runs = record.runs()
+    found = choose(runs, filters)
     if output.json:
         print_document(report.as_json(found), Printer())
     else:
-        print_blocks(report.as_blocks(found), Printer())
+        print_blocks(report.as_blocks(found, len(runs)), Printer())
     return 0

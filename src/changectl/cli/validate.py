@@ -25,17 +25,19 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
     from changectl.adapters.inventory import AnsibleInventory
     from changectl.adapters.project_files import find_project, show
     from changectl.adapters.shipped import playbooks_folder
+    from changectl.cli._places import demand_file, demand_inventory
     from changectl.core.errors import InputError, Problem
     from changectl.core.placing import check_names
     from changectl.core.wording import plan_document, plan_paragraphs
     from changectl.reports.printer import Printer
 
-    project = find_project(Path.cwd(), hosts.inventory)
+    project = demand_inventory(find_project(Path.cwd(), hosts.inventory))
     inventory = AnsibleInventory(Path(project.inventory), playbooks_folder(), vault_ids=hosts.vault_ids)
     loaded: list[LoadedPlan] = []
     problems: dict[Problem, None] = {}  # a service that several plans name is reported once
     for path in plans:
         try:
+            demand_file(path)
             plan = load_plan(path, project)
             check_names(plan.service, inventory.known())
             loaded.append(plan)

@@ -18,10 +18,16 @@ def as_json(runs: Sequence[RunSummary]) -> dict[str, Any]:
     return {"format": FORMAT, "runs": [run_json(run) for run in runs]}
 
 
-def as_blocks(runs: Sequence[RunSummary]) -> list[Block]:
-    """One row for each step; a run without steps has one, too."""
+def as_blocks(runs: Sequence[RunSummary], recorded: int | None = None) -> list[Block]:
+    """One row for each step; a run without steps has one, too.
+
+    Args:
+        runs: those that are shown.
+        recorded: how many there are in the record; None: those that are shown.
+    """
     if not runs:
-        return [Line("no runs", "quiet")]
+        none = f"none of the {recorded} recorded runs is such a one" if recorded else "nothing has been recorded yet"
+        return [Line(none, "quiet")]
     rows = [_row(run, step) for run in runs for step in (run.steps or (None,))]
     return [Table(_HEADINGS, rows), *_flags(runs)]
 

@@ -1,4 +1,4 @@
-"""A shell completes runs, services, words and plans: fast, from the record as it is, and silently where there is none."""
+"""A shell completes runs, services, words and plans: fast, from the record, and silently where there is none."""
 
 from __future__ import annotations
 

@@ -88,6 +88,8 @@ def test_history_lists_the_newest_first_and_fits_the_schema(run: Run) -> None:
         (["--verdict", "regressed"], ["bb"]),
         (["--actor", "bob"], ["bb"]),
         (["--change", "max_num_seqs", "--limit", "1"], ["dd"]),
+        (["--change", "concurrency_limit", "--limit", "1"], ["dd"]),
+        (["--change", "parallel"], []),
         (["--since", "1h"], ["dd", "cc", "bb", "aa"]),
         (["--until", "2001-01-01"], []),
     ],
@@ -106,10 +108,11 @@ def test_a_mistyped_filter_is_an_error_and_not_an_empty_list(run: Run, options: 
 
 
 def test_before_the_first_change_there_is_nothing_and_nothing_is_created(run: Run, project: Path) -> None:
+    (project / "changectl.toml").write_text("")
     assert document(run, "history")["runs"] == []
     assert document(run, "status")["services"] == []
     assert "nothing has been recorded yet" in run("show", "r1", exit_code=2)
-    assert list(project.iterdir()) == []
+    assert [one.name for one in project.iterdir()] == ["changectl.toml"]
 
 
 @pytest.mark.usefixtures("told")
