@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
-from . import calls, hello, snapshot, state
+from . import calls, deadman, hello, snapshot, state
 from .failure import Failure
 from .version import VERSION
 
@@ -18,13 +18,14 @@ def main(words: List[str]) -> int:
         prog="program.pyz", description="What changectl saved on this host: look at it, compare it, bring it back."
     )
     parser.add_argument("--version", action="version", version=f"changectl host program {VERSION}")
-    parser.add_argument("action", choices=["restore", "verify", "status", "hello"])
+    parser.add_argument("action", choices=["restore", "verify", "status", "hello", "deadman"])
     parser.add_argument("--run", help="the run; default: the one whose folder holds this program")
     parser.add_argument("--state-dir", help="the state folder; default: the one that holds this program")
+    parser.add_argument("--detach", action="store_true", help="deadman: go on as a process of its own")
     options = parser.parse_args(words)
-    args = _place(options.run, options.state_dir)
+    args = {**_place(options.run, options.state_dir), "detach": options.detach}
     try:
-        return {"restore": _restore, "verify": _verify, "status": _status, "hello": _hello}[options.action](args)
+        return _ACTIONS[options.action](args)
     except Failure as failure:
         sys.stderr.write(f"{options.action}: {failure.message} [{failure.reason}]\n")
         for path, word in failure.details.get("files", {}).items():
@@ -79,3 +80,12 @@ def _hello(args: Dict[str, Any]) -> int:
     for key, value in hello.hello(args).items():
         _say(f"{key}: {value}")
     return 0
+
+
+_ACTIONS: Dict[str, Callable[[Dict[str, Any]], int]] = {
+    "restore": _restore,
+    "verify": _verify,
+    "status": _status,
+    "hello": _hello,
+    "deadman": deadman.deadman,
+}

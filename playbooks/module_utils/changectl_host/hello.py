@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Dict, Optional
 
-from . import facts, procfs, state
+from . import facts, locks, procfs, state
 from .version import VERSION
 
 
@@ -26,7 +26,7 @@ def hello(args: Dict[str, Any]) -> Dict[str, Any]:
         "hostname": socket.gethostname(),
         "boot_id": state.boot_id(),
         "wall_time": time.time(),
-        "state_dir": args.get("state_dir") or state.default_root(),
+        "state_dir": args.get("state_dir") or locks.default_root(),
         "systemd": os.path.isdir("/run/systemd/system"),
         "kubernetes": in_kubernetes(),
         "container": container(),

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import fcntl
 import json
 import os
 import re
-import stat
 import time
 from typing import Any, Dict, Iterator, List, Optional
 
 from . import system
 from .failure import Failure, from_os_error
+from .locks import HOST_WAIT, check_private, default_root, host_lock
 
 FORMAT = 1
 # A step's own folder lies in its run's folder: RUN/2 is the second step of RUN.
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[0-9]{1,4})?\Z")
-_LOCK_WAIT = 30.0  # seconds; another call of ours holds the lock for milliseconds, or for a service's stop
-
-
-def default_root() -> str:
-    """/var/lib/changectl for root, else a folder in the user's home."""
-    return "/var/lib/changectl" if os.geteuid() == 0 else os.path.expanduser("~/.local/state/changectl")
 
 
 def boot_seconds() -> float:
@@ -38,27 +31,6 @@ def boot_id() -> str:
             return source.read().strip()
     except OSError:
         return ""
-
-
-def check_private(place: str) -> None:
-    """Whoever can write into our folder could lay down what is restored as root later, or run as our program.
-
-    Raises:
-        Failure: `unsafe_state` when an existing folder is not ours alone.
-    """
-    try:
-        status = os.stat(place)
-    except OSError:
-        return  # it is made, with 0700, when it is needed
-    if not stat.S_ISDIR(status.st_mode):
-        raise Failure("unsafe_state", f"{place} is not a folder")
-    if status.st_uid != os.geteuid():
-        raise Failure("unsafe_state", f"{place} belongs to another user (uid {status.st_uid}), not to us")
-    if status.st_mode & 0o022:
-        mode = stat.S_IMODE(status.st_mode)
-        raise Failure(
-            "unsafe_state", f"{place} can be written by others (mode {mode:04o}): chmod go-w it, or name another"
-        )
 
 
 class Run:
@@ -124,31 +96,40 @@ class Run:
         """Append one line to events.jsonl; it is on disk when this returns."""
         line = {"at": timestamp(), "boot": boot_id(), "boot_seconds": boot_seconds(), "event": event, **facts}
         line.setdefault("generation", self.generation)
-        data = json.dumps(line, sort_keys=True).encode() + b"\n"
-        path = self.path("events.jsonl")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                data = b"\n" + data  # the last writer was killed in mid-line
-            system.write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append_line(self.path("events.jsonl"), line)
 
     def events(self) -> List[Dict[str, Any]]:
         """Everything recorded, oldest first; a line torn by a kill is left out."""
-        found = []
-        try:
-            with open(self.path("events.jsonl"), "rb") as source:
-                for line in source:
-                    with contextlib.suppress(ValueError):
-                        entry = json.loads(line)
-                        if isinstance(entry, dict):
-                            found.append(entry)
-        except FileNotFoundError:
-            return []
-        return found
+        return read_lines(self.path("events.jsonl"))
+
+
+def append_line(path: str, line: Dict[str, Any]) -> None:
+    """Append one JSON object to a list of ours; it is on disk when this returns."""
+    data = json.dumps(line, sort_keys=True).encode() + b"\n"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            data = b"\n" + data  # the last writer was killed in mid-line
+        system.write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_lines(path: str) -> List[Dict[str, Any]]:
+    """The JSON objects of a list of ours, oldest first; a line torn by a kill is left out."""
+    found = []
+    try:
+        with open(path, "rb") as source:
+            for line in source:
+                with contextlib.suppress(ValueError):
+                    entry = json.loads(line)
+                    if isinstance(entry, dict):
+                        found.append(entry)
+    except FileNotFoundError:
+        return []
+    return found
 
 
 def timestamp() -> str:
@@ -180,38 +161,12 @@ def save_json(path: str, content: Dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def host_lock(root: str, wait: float = _LOCK_WAIT) -> Iterator[None]:
-    """Hold the host's lock; the kernel frees it when this process dies.
-
-    Raises:
-        Failure: `host_busy` when another call still holds it after `wait` seconds.
-    """
-    try:
-        os.makedirs(root, mode=0o700, exist_ok=True)
-        descriptor = os.open(os.path.join(root, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise from_os_error(error, f"opening the lock in {root}") from error
-    try:
-        check_private(root)
-        deadline = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise Failure(
-                        "host_busy", f"another changectl call holds {root}/lock for over {wait:g} s"
-                    ) from None
-                time.sleep(0.02)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def mutating(args: Dict[str, Any]) -> Iterator[Run]:
+def mutating(args: Dict[str, Any], *, without_lease: bool = False) -> Iterator[Run]:  # noqa: ARG001
     """The frame of every call that changes something: lock, generation check, run folder.
+
+    Args:
+        args: run, generation, state_dir, lock_wait.
+        without_lease: for calls that take away what nobody needs any more. Nothing asks for a lease yet.
 
     Raises:
         Failure: `stale_generation` when somebody with a higher generation has taken the run over.
@@ -221,7 +176,7 @@ def mutating(args: Dict[str, Any]) -> Iterator[Run]:
     if not isinstance(generation, int) or isinstance(generation, bool) or generation < 0:
         raise Failure("bad_arguments", "generation must be a whole number of at least 0")
     wait = args.get("lock_wait")
-    with host_lock(run.root, _LOCK_WAIT if wait in (None, "") else float(wait)):
+    with host_lock(run.root, HOST_WAIT if wait in (None, "") else float(wait)):
         seen = run.header().get("generation", -1)
         if seen > generation:
             message = (

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from . import restoring, service, writes
+from . import arming, restoring, service, writes
 from .failure import Failure, from_os_error
 
 _COMMON = ("run", "generation", "state_dir", "lock_wait")
 
 
 def change(args: Dict[str, Any]) -> Dict[str, Any]:
-    """Write the files of one change, then let the service read them: {changed, writes, service?}.
+    """Write the files of one change, then let the service read them: {changed, writes, service?, arm?}.
 
-    `service` and `manager` are those of the call `service`. A restart is left out when the service runs since after
+    `service` and `manager` are those of the call `service`; `arm` holds the arguments of the call `arm`, which is done
+    first. A restart is left out when the service runs since after
     the last write of the run.
 
     Raises:
@@ -26,17 +27,18 @@ def change(args: Dict[str, Any]) -> Dict[str, Any]:
     except Failure as failure:
         failure.details.setdefault("written", False)
         raise
+    armed = _arm(args)
     written = writes.write_all({**_common(args), "writes": args.get("writes")})
     try:
         served = _serve(args, "fresh", None)
     except Failure as failure:
         failure.details["written"] = True
         raise
-    return {**written, **_summary(written, served), **_told(service=served)}
+    return {**written, **_summary(written, served), **_told(service=served, arm=armed)}
 
 
 def bring_back(args: Dict[str, Any]) -> Dict[str, Any]:
-    """Restore saved files, with the service stopped meanwhile when that is asked: {changed, files, stop?, start?}.
+    """Restore saved files, the service stopped meanwhile when that is asked: {changed, files, stop?, start?, arm?}.
 
     Stop and start are left out when the files are the saved ones and the service runs on them already. Whatever can be
     known to stand in the way is looked at before the stop.
@@ -46,6 +48,7 @@ def bring_back(args: Dict[str, Any]) -> Dict[str, Any]:
             there: no service at all is worse than an unjudged one. `started` in the details says whether it was.
     """
     _check(args)
+    armed = _arm(args)
     wanted = {**_common(args), "only": args.get("only")}
     try:
         _require_startable(args)
@@ -57,7 +60,31 @@ def bring_back(args: Dict[str, Any]) -> Dict[str, Any]:
         failure.details["started"] = _start_again(args)
         raise failure from error
     started = _serve(args, "fresh", "start")
-    return {**restored, **_summary(restored, stopped, started), **_told(stop=stopped, start=started)}
+    return {**restored, **_summary(restored, stopped, started), **_told(stop=stopped, start=started, arm=armed)}
+
+
+def serve(args: Dict[str, Any]) -> Dict[str, Any]:
+    """The call `service`; with `arm`, the dead-man is armed before."""
+    armed = _arm(args)
+    return {**service.service(args), **_told(arm=armed)}
+
+
+def _arm(args: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Arm the dead-man before anything is done, where that is asked; what the call `arm` answers.
+
+    Raises:
+        Failure: as `arm`; `armed` in the details is False: nothing was done by this call, whatever earlier ones did.
+    """
+    wanted = args.get("arm")
+    if not wanted:
+        return None
+    if not isinstance(wanted, dict):
+        raise Failure("bad_arguments", "arm must be an object")
+    try:
+        return arming.arm({**wanted, **_common(args)})
+    except Failure as failure:
+        failure.details["armed"] = False
+        raise
 
 
 def _start_again(args: Dict[str, Any]) -> bool:

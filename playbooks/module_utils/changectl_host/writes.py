@@ -9,7 +9,7 @@ import os
 import shutil
 from typing import Any, Callable, Dict, List, Tuple
 
-from . import create, facts, snapshot, swap, system
+from . import create, facts, records, snapshot, swap, system
 from .failure import Failure, from_os_error
 from .state import Run, mutating
 
@@ -143,7 +143,7 @@ def _digest_or_absent(value: Any) -> str:
 
 def cleanup(args: Dict[str, Any]) -> Dict[str, Any]:
     """Remove staged bytes and what killed calls left behind; the snapshot and the record stay: {removed: [...]}."""
-    with mutating(args) as run:
+    with mutating(args, without_lease=True) as run:
         removed: List[str] = []
         kept: List[str] = []
         for event in run.events():
@@ -178,9 +178,12 @@ def forget(args: Dict[str, Any]) -> Dict[str, Any]:
     """Remove the run's folder with its snapshot: {removed: [...]}.
 
     Raises:
-        Failure: `stale_generation`: somebody took the run over, and its snapshot is their way back.
+        Failure: `stale_generation`: somebody took the run over, and its snapshot is their way back; `armed`: it is the
+            dead-man's.
     """
     existed = os.path.isdir(Run.of(args).folder)
-    with mutating(args) as run:
+    with mutating(args, without_lease=True) as run:
+        if records.armed(run) is not None:
+            raise Failure("armed", f"run {run.name} is armed: its folder is the way back")
         shutil.rmtree(run.folder)
         return {"removed": [run.folder] if existed else [], "changed": existed}

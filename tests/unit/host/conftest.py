@@ -5,20 +5,28 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import shutil
+import signal
 import socket
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from changectl_host import dispatch
+from changectl_host import dispatch, keeper
+from changectl_host.state import Run
 
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _done(fired: dict[str, Any] | None) -> dict[str, Any] | None:
+    return fired if fired is not None and fired["state"] == "done" else None
 
 
 class Host:
@@ -31,6 +39,7 @@ class Host:
         self.etc.mkdir()
         self.run = "R-1"
         self.generation = 1
+        self.nonce = "first"
 
     @property
     def run_folder(self) -> Path:
@@ -53,6 +62,41 @@ class Host:
         staged = "absent" if new is None else self.stage(new)
         return self.call("write", path=str(path), expect=expect, staged=staged)
 
+    def edited(self) -> Path:
+        """A configuration file that was saved by the run, holding "old"."""
+        path = self.file("a.conf", b"old")
+        self.call("capture", files=[str(path)])
+        return path
+
+    def lease(self, seconds: float = 60.0, **other: Any) -> dict[str, Any]:
+        people = {"owner": "kim", "controller": "desk-1"}
+        return self.call("lease", seconds=seconds, **{"nonce": self.nonce, **people, **other})
+
+    def arm(self, *paths: Path, **other: Any) -> dict[str, Any]:
+        return self.call("arm", nonce=self.nonce, only=[str(path) for path in paths] or None, **other)
+
+    def disarm(self, outcome: str = "kept", **other: Any) -> dict[str, Any]:
+        return self.call("disarm", **{"nonce": self.nonce, "outcome": outcome, **other})
+
+    def standing(self) -> dict[str, Any]:
+        return self.call("standing")
+
+    def keeper(self) -> int | None:
+        """The process that keeps watch over the run."""
+        return keeper.running(Run(self.run, str(self.state)))
+
+    def wait(self, what: Callable[[], Any], seconds: float = 10.0) -> Any:
+        """What came true in time."""
+        deadline = time.monotonic() + seconds
+        while not (found := what()):
+            assert time.monotonic() < deadline, f"waited {seconds:g} s in vain; {self.standing()}"
+            time.sleep(0.01)
+        return found
+
+    def fired(self, seconds: float = 10.0) -> dict[str, Any]:
+        """What the dead-man did, once it is done."""
+        return dict(self.wait(lambda: _done(self.standing()["fired"]), seconds))
+
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.run_folder / "events.jsonl").read_text().splitlines()]
 
@@ -68,9 +112,23 @@ def place() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def host_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this host's lease lies: never the machine's own."""
+    folder = tmp_path / "host-folder"
+    monkeypatch.setenv("CHANGECTL_HOST_DIR", str(folder))
+    return folder
+
+
 @pytest.fixture
-def host(place: Path) -> Host:
-    return Host(place)
+def host(place: Path) -> Iterator[Host]:
+    made = Host(place)
+    yield made
+    for lock in made.state.rglob("keeper.lock"):
+        run = str(lock.parent.relative_to(made.state / "runs"))
+        pid = keeper.running(Run(run, str(made.state)))
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +134,12 @@ def test_an_older_generation_may_not_act_any_more(host: Any) -> None:
 
 
 def test_while_another_call_holds_the_host_nothing_is_changed(host: Any) -> None:
-    from changectl_host.state import host_lock
+    from changectl_host.locks import host_lock
 
-    with host_lock(str(host.state)), pytest.raises(Failure) as caught:
-        host.call("restore", lock_wait=0.1)
-    assert caught.value.reason == "host_busy"
+    with host_lock(str(host.state)), ThreadPoolExecutor() as other:
+        caught = other.submit(host.call, "restore", lock_wait=0.1).exception()
+    assert isinstance(caught, Failure)
+    assert caught.reason == "host_busy"
 
 
 def test_folders_of_a_newer_program_are_left_alone(host: Any) -> None:

@@ -1,0 +1,209 @@
+"""Arm and disarm the dead-man: whoever dies, the saved configuration comes back, until a change is judged."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Optional, Tuple
+
+from . import keeper, lease, manager, program, records, restoring, service, snapshot, system
+from .failure import Failure, from_os_error
+from .locks import host_folder, lease_lock
+from .state import Run, append_line, boot_id, mutating, timestamp
+
+Record = Dict[str, Any]
+OUTCOMES = ("kept", "reverted", "accepted")
+_SETTINGS = ("only", "manager", "service")
+
+
+def arm(args: Record) -> Record:
+    """The call: {armed, changed, keeper, reboot_safe, why, left}. Whoever hears "armed" is watched over.
+
+    Args:
+        args: run, generation, nonce, state_dir; `only`, `manager` and `service` as for `bring_back`, which is what
+            the dead-man does; `head` of the journal to be kept here as a witness: {sequence, hash}.
+
+    Raises:
+        Failure: `lease_lost`; `not_captured`; `disarmed`: it was decided already under this lease; `no_keeper`. What
+            was made is taken away again.
+    """
+    _check(args)
+    with mutating(args) as run:
+        only = _require_restorable(run, args)
+        _leave_program(run)
+        before, record = _record(run, args, only)
+        if before is not None and before == record and keeper.running(run) is not None:
+            return _answer(args, record, changed=False)
+        try:
+            record = _keep_watch(run)
+            _witness(run, "armed", args.get("head"))
+        except (Failure, OSError) as error:
+            _undo(run, before, record)
+            raise error if isinstance(error, Failure) else from_os_error(error, f"arming run {run.name}") from error
+        run.record("armed", nonce=record["nonce"], keeper=record["keeper"], reboot_safe=record["reboot_safe"])
+        return _answer(args, record, changed=True)
+
+
+def _check(args: Record) -> None:
+    lease.nonce_of(args)
+    only, served, managed = (args.get(name) for name in ("only", "service", "manager"))
+    if only is not None and not (isinstance(only, list) and all(isinstance(path, str) for path in only)):
+        raise Failure("bad_arguments", "only must be a list of the paths that the dead-man brings back")
+    if served is not None and not isinstance(served, dict):
+        raise Failure("bad_arguments", "service must be an object")
+    if served and not managed:
+        raise Failure("bad_arguments", "manager is missing: it is needed with service")
+    if managed:
+        manager.read(managed)
+    _head(args.get("head"))
+
+
+def _require_restorable(run: Run, args: Record) -> List[str]:
+    """What could not be brought back later must not be armed now; returns the paths that are to come back."""
+    saved = snapshot.manifest(run)["files"]
+    only = restoring.chosen(run, saved, args)
+    for path in only:
+        if saved[path]["exists"]:
+            snapshot.blob(run, saved[path]["sha256"])
+    if args.get("service"):
+        common = {"run": run.name, "state_dir": run.root, "manager": args["manager"]}
+        service.require_startable({**args["service"], **common})
+    return only
+
+
+def _leave_program(run: Run) -> None:
+    """The sleeper is this very program, not one that an older controller left."""
+    path, data = run.path("program.pyz"), program.program_zip()
+    try:
+        with open(path, "rb") as source:
+            if source.read() == data:
+                return
+    except FileNotFoundError:
+        pass
+    system.save(path, data)
+
+
+def _record(run: Run, args: Record, only: List[str]) -> Tuple[Optional[Record], Record]:
+    """Write armed.json; returns what was armed before, and what is now."""
+    with lease_lock():
+        held = lease.require_mine(args)
+        if not lease.is_of(held, run):
+            raise Failure("bad_arguments", f"the lease of run {run.name} is for the state folder {held['state_dir']}")
+        decided = records.of(run, records.DISARMED)
+        if decided is not None and decided.get("nonce") == held["nonce"]:
+            message = f"run {run.name} was disarmed as {decided.get('outcome')} under this lease: take a new one"
+            raise Failure("disarmed", message)
+        records.adopt(run, held)
+        before = records.armed(run)
+        wanted = {name: args.get(name) or None for name in _SETTINGS}
+        # A later part of the change may edit more files; none that is watched over already is let go.
+        wanted["only"] = sorted({*only, *((before or {}).get("only") or [])})
+        fresh = {"run": run.name, "nonce": held["nonce"], "generation": held["generation"], "boot": boot_id(),
+                 "at": timestamp(), "keeper": keeper.plan(), "reboot_safe": False, "why": ""}  # fmt: skip
+        record = {"format": 1, **fresh, **(before or {}), **wanted}
+        if record != before:
+            records.save(run, records.ARMED, record)
+        return before, record
+
+
+def _keep_watch(run: Run) -> Record:
+    """See to it that somebody sleeps until the lease runs out, and note who it is."""
+    if keeper.running(run) is None:
+        keeper.start(run)
+    why = "a process of its own keeps watch: it does not outlive a restart of this host, and nobody restarts it"
+    told = {"reboot_safe": False, "why": why}
+    with lease_lock():
+        now = records.armed(run)
+        if now is None:
+            held = lease.present()
+            raise lease.lost(held, {"run": run.name, "state_dir": run.root})
+        records.save(run, records.ARMED, {**now, **told})
+        return {**now, **told}
+
+
+def _undo(run: Run, before: Optional[Record], record: Record) -> None:
+    """Take back what arming made, unless the dead-man acts already."""
+    with lease_lock():
+        if records.armed(run) is None or lease.left(lease.present() or {}) <= 0.0:
+            return
+        if before is not None:
+            records.save(run, records.ARMED, before)
+        else:
+            records.forget_armed(run, record["nonce"])
+    if before is None:
+        keeper.ring(run)
+
+
+def _answer(args: Record, record: Record, changed: bool) -> Record:
+    """What is true now: a lease that ran out meanwhile is the dead-man's, and nobody hears "armed"."""
+    with lease_lock():
+        held = lease.require_mine(args)
+    return {"armed": True, "changed": changed, "keeper": record["keeper"]["kind"], "reboot_safe": record["reboot_safe"],
+            "why": record["why"], "left": lease.left(held)}  # fmt: skip
+
+
+def disarm(args: Record) -> Record:
+    """The call: the change is judged, nothing is brought back any more: {disarmed, changed, left_behind}.
+
+    Raises:
+        Failure: `lease_lost` with `fired` in the details: what the dead-man did.
+    """
+    outcome = args.get("outcome")
+    if outcome not in OUTCOMES:
+        raise Failure("bad_arguments", f"outcome must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
+    _head(args.get("head"))
+    with lease_lock():
+        held = lease.present()
+        run = _run_of(args, held)
+        decided = records.of(run, records.DISARMED)
+        again = decided is not None and decided.get("nonce") == lease.nonce_of(args)
+        if not again:
+            held = lease.require_mine(args)
+            records.adopt(run, held)
+            if records.armed(run) is None:
+                return {"disarmed": False, "changed": False, "left_behind": []}
+            facts = {name: held[name] for name in ("nonce", "generation", "run")}
+            decision = {**facts, "outcome": outcome, "at": timestamp(), "head": args.get("head")}
+            records.save(run, records.DISARMED, decision)
+        behind = _take_away(run, args, again)
+    if not keeper.ring(run):
+        behind.append(f"the sleeper of run {run.name} still runs; it ends as soon as it looks")
+    return {"disarmed": True, "changed": not again, "left_behind": behind}
+
+
+def _run_of(args: Record, held: Optional[Record]) -> Run:
+    if held is not None and held.get("run") == args.get("run") and args.get("state_dir") is None:
+        return lease.run_of(held)
+    return Run.of(args)
+
+
+def _take_away(run: Run, args: Record, again: bool) -> List[str]:
+    """After the decision: nothing that fails here changes it."""
+    behind: List[str] = []
+    try:
+        records.forget_armed(run, lease.nonce_of(args))
+        if not again:
+            _witness(run, "disarmed", args.get("head"))
+    except (Failure, OSError) as error:
+        behind.append(f"{run.folder}: {error}")
+    return behind
+
+
+def _head(head: Any) -> Optional[Record]:
+    """The head of the controller's journal."""
+    if head is None:
+        return None
+    if not isinstance(head, dict) or not isinstance(head.get("sequence"), int) or not isinstance(head.get("hash"), str):
+        raise Failure("bad_arguments", "head must be {sequence: number, hash: text}")
+    return {"sequence": head["sequence"], "hash": head["hash"]}
+
+
+def witness_path() -> str:
+    """The list of the journals' heads that this host has seen."""
+    return os.path.join(host_folder(), "witness.jsonl")
+
+
+def _witness(run: Run, what: str, head: Any) -> None:
+    """This host remembers how far the journal went: it cannot be rewritten unnoticed."""
+    seen = _head(head)
+    if seen is not None:
+        append_line(witness_path(), {"at": timestamp(), "run": run.name, "what": what, **seen})

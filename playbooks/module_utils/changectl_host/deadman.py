@@ -1,0 +1,181 @@
+"""The dead-man: sleeps until the lease of its run is over, and then brings the saved configuration back."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from typing import Any, Dict, Optional, Tuple, Union
+
+from . import keeper, lease, records, whole
+from .failure import Failure, from_os_error
+from .locks import host_lock, lease_lock
+from .state import Run, boot_seconds
+
+Record = Dict[str, Any]
+SLEEP, ACT, END = "sleep", "act", "end"
+_SLICE = 0.5  # seconds between two looks at the deadline: a later owner may have a shorter lease
+_PAUSES = (2.0, 5.0, 10.0, 30.0, 60.0)  # seconds between tries, the last one again and again
+_GIVE_UP = 3600.0  # seconds after the first try
+_LOCK_SLICE = 1.0  # seconds to wait for a change in progress before looking again
+INTERRUPTED = 75  # exit status on SIGTERM: not done, so that systemd starts it again unless it was asked to stop it
+
+
+class Sleeper:
+    """One run's sleeper. `lock` is its own, from `keeper.hold`."""
+
+    def __init__(self, run: Run, lock: int) -> None:
+        self.run = run
+        self.lock = lock
+        self.known: Optional[float] = None  # deadline read last, for when the lease cannot be read
+        self.ended = False
+        self.bell = keeper.open_bell(run)
+
+    def listen(self) -> None:
+        """SIGTERM: end, but never in the middle of a way back."""
+        signal.signal(signal.SIGTERM, self._heard)
+        signal.set_wakeup_fd(self.bell, warn_on_full_buffer=False)
+
+    def _heard(self, *_: Any) -> None:
+        self.ended = True
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep at most one slice; the bell ends it."""
+        ready, _, _ = select.select([self.bell], [], [], max(0.0, min(seconds, _SLICE)))
+        if ready:
+            os.read(self.bell, 4096)
+
+    def watch(self) -> int:
+        """Sleep, act, end; returns the exit status."""
+        while not self.ended:
+            try:
+                what, seconds = self.look()
+                if what == ACT and not self.act():
+                    return 0  # given up; a person has to look, and everything still says so
+                if what != ACT and self.end_if_over():
+                    return 0
+            except (Failure, OSError):
+                seconds = _SLICE  # what cannot be read now may be readable later
+            self.sleep(seconds)
+        return INTERRUPTED
+
+    def look(self) -> Tuple[str, float]:
+        """What is to be done now, and else how long to sleep."""
+        if records.armed(self.run) is None:
+            return END, 0.0
+        try:
+            held = lease.present()
+            mine = held is not None and lease.is_of(held, self.run)
+            left = lease.left(held) if held is not None and mine else 0.0
+            self.known = boot_seconds() + left
+        except Failure as failure:
+            if failure.reason == "newer_format":
+                raise
+            left = 0.0 if self.known is None else self.known - boot_seconds()
+        return (SLEEP, left) if left > 0.0 else (ACT, 0.0)
+
+    def end_if_over(self) -> bool:
+        """Stop keeping watch when nothing is armed; decided under the lease lock, as arming is."""
+        with lease_lock():
+            if records.armed(self.run) is not None:
+                return False
+            os.close(self.lock)
+            return True
+
+    def act(self) -> bool:
+        """Bring the saved configuration back; again and again for an hour when that fails, then False."""
+        begun, tries = boot_seconds(), 0
+        while not self.ended and self.look()[0] == ACT:
+            try:
+                with host_lock(self.run.root, _LOCK_SLICE):
+                    done = self._try()
+            except Failure as failure:
+                if failure.reason != "host_busy":
+                    raise
+                continue  # somebody's change still goes on, for instance a stop
+            if done:
+                return True
+            if boot_seconds() - begun > _GIVE_UP:
+                return False
+            self._pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
+            tries += 1
+        return True
+
+    def _pause(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self.ended and time.monotonic() < deadline and self.look()[0] == ACT:
+            self.sleep(deadline - time.monotonic())
+
+    def _try(self) -> bool:
+        """One try, under the host lock, so that no change goes on meanwhile; whether it is done."""
+        try:
+            begun = self._begin()
+            if begun is None:
+                return True
+            armed, fired = begun
+            try:
+                answer = bring_back(self.run, armed, fired["generation"])
+            except (Failure, OSError) as error:
+                self._failed(fired, error)
+                return False
+            outcome = "restored" if answer.get("changed") else "nothing_to_do"
+            facts = {name: answer.get(name) for name in ("files", "started_pid")}
+            self._finish(armed, records.end_firing(self.run, fired, outcome, **facts))
+        except (Failure, OSError):
+            return False  # e.g. the disk is full: it may have room later
+        return True
+
+    def _begin(self) -> Optional[Tuple[Record, Record]]:
+        """Decide once more, now that nobody else acts; from here on every older call is shut out."""
+        with lease_lock():
+            armed = records.armed(self.run)
+            if armed is None or self.look()[0] != ACT:
+                return None
+            fired = records.of(self.run, records.FIRED) or {}
+            lease.expire(self.run, 0)
+            seen = (armed.get("generation"), (self._lease() or {}).get("generation"), fired.get("generation"))
+            generation = records.raise_generation(self.run, *seen)
+            lease.expire(self.run, generation)
+            return armed, records.begin_firing(self.run, "deadman", armed["nonce"], generation)
+
+    def _lease(self) -> Optional[Record]:
+        held = lease.present()
+        return held if held is not None and lease.is_of(held, self.run) else None
+
+    def _failed(self, fired: Record, error: Union[Failure, OSError]) -> None:
+        failure = error if isinstance(error, Failure) else from_os_error(error, "bringing the saved files back")
+        told = {"outcome": "failed", "detail": failure.message, "reason": failure.reason, **failure.details}
+        over = boot_seconds() - fired["boot_seconds"] > _GIVE_UP
+        records.save(self.run, records.FIRED, {**fired, **told, "state": "done" if over else "acting"})
+
+    def _finish(self, armed: Record, fired: Record) -> None:
+        with lease_lock():
+            records.forget_armed(self.run, armed["nonce"])
+        self.run.record("fired", by="deadman", outcome=fired["outcome"], nonce=armed["nonce"])
+
+
+def bring_back(run: Run, armed: Record, generation: int) -> Record:
+    """The way back that was armed; where the run has touched nothing yet, there is nothing to do."""
+    touched = any(event.get("event") in ("write.intent", "restore.intent", "service.intent") for event in run.events())
+    if not touched:
+        return {"changed": False, "files": {}}
+    wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
+    if armed.get("service"):
+        wanted.update(manager=armed["manager"], service={**armed["service"], "reset_failed": True})
+    return whole.bring_back(wanted)
+
+
+def deadman(args: Record) -> int:
+    """The action of the program: keep watch over a run until it is disarmed or brought back; the exit status."""
+    run = Run.of(args)
+    lock = keeper.hold(run)
+    if lock is None:
+        return 0  # somebody else keeps watch
+    sleeper = Sleeper(run, lock)
+    if args.get("detach"):
+        # Only now: whoever started this process sees whatever could go wrong so far.
+        keeper.detach()
+    keeper.sign(lock)
+    sleeper.listen()
+    return sleeper.watch()

@@ -1,0 +1,118 @@
+"""What a run's folder tells of its dead-man: armed.json, disarmed.json, fired.json.
+
+disarmed.json is the decision that a change stays or was taken back; armed.json may outlive it for a moment, when a call
+is killed between the two. Therefore nobody reads armed.json alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any, Dict, Optional
+
+from . import system
+from .failure import Failure
+from .state import FORMAT, Run, boot_id, boot_seconds, read_json, save_json, timestamp
+
+Record = Dict[str, Any]
+ARMED, DISARMED, FIRED = "armed.json", "disarmed.json", "fired.json"
+SETTLED = ("restored", "nothing_to_do")
+
+
+def read(path: str) -> Optional[Record]:
+    """A record of ours; None when there is none.
+
+    Raises:
+        Failure: `damaged_state`; `newer_format` when a later version of this program wrote it.
+    """
+    content = read_json(path)
+    if content is not None and content.get("format", FORMAT) > FORMAT:
+        raise Failure("newer_format", f"{path} was written by a newer changectl: format {content['format']}")
+    return content
+
+
+def of(run: Run, name: str) -> Optional[Record]:
+    """One of the run's three records."""
+    return read(run.path(name))
+
+
+def save(run: Run, name: str, content: Record) -> None:
+    """Write one of the run's records, whole or not at all."""
+    save_json(run.path(name), {"format": FORMAT, **content})
+
+
+def remove(path: str) -> bool:
+    """Take a file of ours away for good; whether it was there."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    system.sync_directory(os.path.dirname(path))
+    return True
+
+
+def armed(run: Run) -> Optional[Record]:
+    """The run's armed record if its dead-man is still to act, or None."""
+    record = of(run, ARMED)
+    if record is None:
+        return None
+    nonce = record.get("nonce")
+    disarmed, fired = of(run, DISARMED), of(run, FIRED)
+    if disarmed is not None and disarmed.get("nonce") == nonce:
+        return None
+    if fired is not None and fired.get("nonce") == nonce and done(fired):
+        return None
+    return record
+
+
+def done(fired: Record) -> bool:
+    """Whether the dead-man (or who acted in its stead) has brought the saved files back."""
+    return fired.get("state") == "done" and fired.get("outcome") in SETTLED
+
+
+def adopt(run: Run, lease: Record) -> None:
+    """Let an armed dead-man belong to a later owner of the run; it stays armed all the time."""
+    record = armed(run)
+    if record is not None and (record.get("nonce"), record.get("boot")) != (lease["nonce"], boot_id()):
+        owner = {"nonce": lease["nonce"], "generation": lease["generation"], "boot": boot_id()}
+        save(run, ARMED, {**record, **owner})
+
+
+def raise_generation(run: Run, *seen: Any) -> int:
+    """Shut out every call that acts with a generation seen so far; returns the new one. Needs the host lock."""
+    numbers = [number for number in (run.header().get("generation"), *seen) if isinstance(number, int)]
+    new = max([*numbers, 0]) + 1
+    save_json(run.path("run.json"), {"format": FORMAT, "run": run.name, "generation": new})
+    run.generation = new
+    return new
+
+
+def begin_firing(run: Run, by: str, nonce: Any, generation: int) -> Record:
+    """Record that the saved files are brought back, before anything is done; returns the record."""
+    before = of(run, FIRED) or {}
+    again = before.get("nonce") == nonce and before.get("by") == by and before.get("state") == "acting"
+    record: Record = {"at": timestamp(), "boot": boot_id(), "boot_seconds": boot_seconds()}
+    if again:
+        record = {name: before[name] for name in record}
+    record.update(by=by, nonce=nonce, generation=generation, state="acting")
+    record["tries"] = 1 + (before["tries"] if again else 0)
+    save(run, FIRED, record)
+    return record
+
+
+def end_firing(run: Run, record: Record, outcome: str, **facts: Any) -> Record:
+    """Record how it ended: "restored", "nothing_to_do" or "failed"."""
+    ended = {**record, "state": "done", "outcome": outcome, "ended_at": timestamp(), **facts}
+    save(run, FIRED, ended)
+    return ended
+
+
+def forget_armed(run: Run, nonce: Any) -> bool:
+    """Take armed.json away if it still belongs to this nonce; whether nothing is armed now. Needs the lease lock."""
+    record = of(run, ARMED)
+    if record is not None and record.get("nonce") != nonce:
+        return False
+    remove(run.path(ARMED))
+    with contextlib.suppress(OSError):
+        os.unlink(run.path("reserve"))
+    return True

@@ -1,0 +1,41 @@
+"""How things stand with the lease of this host and with a run's dead-man; nothing is changed."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from . import arming, keeper, lease, records
+from .state import Run, boot_id, boot_seconds, read_lines
+
+Record = Dict[str, Any]
+
+
+def standing(args: Record) -> Record:
+    """The call: {lease, armed, disarmed, fired, generation, boot, boot_seconds, keeper_running}.
+
+    `lease` is the host's, whichever run holds it; the rest is the run's. `keeper_running`: None when nothing is armed.
+    """
+    run = Run.of(args)
+    held, armed = lease.present(), records.armed(run)
+    return {
+        "lease": None if held is None else _told(held),
+        "armed": armed,
+        "disarmed": records.of(run, records.DISARMED),
+        "fired": records.of(run, records.FIRED),
+        "generation": run.header().get("generation"),
+        "boot": boot_id(),
+        "boot_seconds": boot_seconds(),
+        "keeper_running": None if armed is None else keeper.running(run) is not None,
+    }
+
+
+def _told(held: Record) -> Record:
+    facts = {name: held.get(name) for name in ("run", "owner", "controller", "generation", "nonce", "state_dir")}
+    rest: Optional[float] = lease.left(held)
+    return {**facts, "since": held.get("granted_at"), "left": rest, "live": lease.live(held)}
+
+
+def witness(_: Record) -> Record:
+    """The call: the journals' heads that were left here when runs were armed and disarmed: {heads: [...]}."""
+    wanted = ("at", "run", "what", "sequence", "hash")
+    return {"heads": [{name: line.get(name) for name in wanted} for line in read_lines(arming.witness_path())]}
