@@ -30,6 +30,8 @@ STATES = {
     "verify.intent": "proving",
     "verify.outcome": "proven",
 }
+#: Nothing was done to the service yet; what a signal or a kill does there is the same for every plan.
+BEFORE_ANYTHING = ("opened", "contacted", "saving", "saved", "armed")
 SIGNALS = ("INT", "TERM", "HUP")
 PLANS = ("kept", "reverted")
 
@@ -90,17 +92,19 @@ def local_cells(kinds: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
         for point in states(kinds[plan]):
             for name in SIGNALS if plan == "kept" else SIGNALS[:2]:
                 yield Cell("local", plan, name.lower(), point)
-            yield Cell("local", plan, "hang", point)
+            if point.state not in BEFORE_ANYTHING:
+                yield Cell("local", plan, "hang", point)
             for disk in ("state", "service", "project"):
                 yield Cell("local", plan, f"full-{disk}", point)
         for point in states(kinds[plan]):
             if point.kind in ("write.intent", "restore.intent"):
                 yield Cell("local", plan, "orphan", point)
     for point in states(kinds["dying"]):
-        if point.state not in {other.state for other in states(kinds["kept"])[:6]}:
+        if point.state not in BEFORE_ANYTHING:
             yield Cell("local", "dying", "kill", point)
             yield Cell("local", "dying", "int", point)
     yield Cell("local", "dying", "crash", states(kinds["dying"])[0])
+    yield Cell("local", "none", "race", Point("after", "contact", 1, "contacted"))
 
 
 def lab_cells(kinds: Mapping[str, Sequence[str]]) -> Iterator[Cell]:

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from tests.faults.local_cell import carry_out, dry_run
+from tests.faults.race import race
 
 TMPFS_SIZE = "64m"
 HOST_FOLDER = Path("/var/lib/changectl")
@@ -87,7 +88,12 @@ def main(order: Path, result: Path) -> int:
     if child:
         return bury_until(child)
     asked = json.loads(order.read_text())
-    told = dry_run(asked, mount_tmpfs) if asked["fault"] is None else carry_out(asked, mount_tmpfs)
+    if asked["fault"] is None:
+        told = dry_run(asked, mount_tmpfs)
+    elif asked["fault"] == "race":
+        told = race()
+    else:
+        told = carry_out(asked, mount_tmpfs)
     result.write_text(json.dumps(told))
     return 0
 

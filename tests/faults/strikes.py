@@ -18,6 +18,7 @@ from tests.faults.bench import LocalBench
 #: Fault -> what the driver is told to do at the point; the others are asked for and done here.
 BY_ITSELF = {"kill": "KILL", "int": "INT", "term": "TERM", "hup": "HUP", "crash": None}
 FILLER = "filler"
+OPERATORS_PATIENCE = 15.0  # seconds that an operator waits for a run on an engine that hangs, before Ctrl-C
 CHUNKS = (1 << 20, 1 << 12, 1 << 8, 1)
 
 
@@ -42,20 +43,27 @@ class Striker:
         self._bench = bench
         self._trace = trace
         self._process = process
-        self._asked = False
+        self._asked_at: float | None = None
+        self._given_up = False
         self._orphans: list[int] = []
 
     def watch(self) -> None:
         """Look whether the point is reached, and strike."""
-        if not self._asked and ordered(self._fault) == "ask" and lines(self._trace):
-            self._asked = True
+        if self._asked_at is None and ordered(self._fault) == "ask" and lines(self._trace):
+            self._asked_at = time.monotonic()
             if self._fault.startswith("full-"):
                 fill(self._place)
             elif self._fault == "hang":
                 send_all(self._bench.engines(), signal.SIGSTOP)
             self._trace.with_name(f"{self._trace.name}.1").touch()
-        if self._asked and self._fault == "orphan" and not self._orphans:
+        if self._asked_at is None:
+            return
+        if self._fault == "orphan" and not self._orphans:
             self._orphan()
+        waited = time.monotonic() - self._asked_at
+        if self._fault == "hang" and not self._given_up and waited > OPERATORS_PATIENCE:
+            self._given_up = True
+            self._process.send_signal(signal.SIGINT)
 
     def later(self) -> None:
         """After the host had its time: a late orphan wakes up, and gets time to do harm."""
@@ -65,9 +73,12 @@ class Striker:
 
     def mended(self) -> bool:
         """Take away what a person would mend; tells whether there was something."""
-        if not self._fault.startswith("full-"):
+        if self._fault.startswith("full-"):
+            (self._place / FILLER).unlink(missing_ok=True)
+        elif self._fault == "hang":
+            send_all(self._bench.engines(), signal.SIGCONT)
+        else:
             return False
-        (self._place / FILLER).unlink(missing_ok=True)
         return True
 
     @property

@@ -1,0 +1,75 @@
+"""`python -m tests.faults`: the whole matrix, its table on the terminal and in a file; 0 when every cell is sound."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from tests.faults import inside
+from tests.faults.cells import Cell, local_cells
+from tests.faults.table import table
+from tests.faults.worlds import Result, worlds
+
+OUT = Path("build/faults.md")
+NOT_HERE = 2  # exit code: this machine cannot do it
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was asked for; see `--help`."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="cells whose name matches, as local-kept-kill-*")
+    parser.add_argument("--place", choices=["local", "lab", "both"], default="both")
+    parser.add_argument("--together", type=int, default=2, help="local cells at a time")
+    parser.add_argument("--list", action="store_true", help="only say the names of the cells")
+    parser.add_argument("--out", type=Path, default=OUT, help=f"where the table goes (default: {OUT})")
+    options = parser.parse_args(arguments)
+    results: list[Result] = []
+    begun = time.monotonic()
+    for result in chain(*_runs(options)):
+        results.append(result)
+        sys.stdout.write(f"{len(results):4} {result.seconds:6.1f} s  {result.word:9} {result.cell.name}\n")
+        sys.stdout.flush()
+    if options.list:
+        return 0
+    text = table(results) + f"\n{(time.monotonic() - begun) / 60:.0f} minutes\n"
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(text)
+    sys.stdout.write(text)
+    return 0 if results and all(result.sound for result in results) else 1
+
+
+def _runs(options: argparse.Namespace) -> Iterator[Iterator[Result]]:
+    if options.place != "lab":
+        reason = inside.possible()
+        if reason is not None:
+            sys.stderr.write(f"Local cells need namespaces of their own: {reason}\n")
+            raise SystemExit(NOT_HERE)
+        yield _local(options)
+    if options.place != "local":
+        from tests.faults.lab_runs import lab_results
+
+        yield lab_results(options)
+
+
+def _local(options: argparse.Namespace) -> Iterator[Result]:
+    with worlds() as made:
+        cells = chosen(list(local_cells(made.dry_runs())), options)
+        yield from made.run_all(cells, options.together)
+
+
+def chosen(cells: Sequence[Cell], options: argparse.Namespace) -> list[Cell]:
+    """The cells that were asked for; with --list they are only named."""
+    found = [cell for cell in cells if fnmatch.fnmatch(cell.name, options.only)]
+    if options.list:
+        sys.stdout.writelines(f"{cell.name}  ({cell.point.state})\n" for cell in found)
+        return []
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
