@@ -28,6 +28,7 @@ from changectl.adapters.shipped import playbooks_folder
 from changectl.adapters.vault import absolute
 from changectl.cli._around import around_journal
 from changectl.cli._options import HostOptions
+from changectl.cli._places import demand_inventory
 from changectl.cli._progress import ProgressReporter, ask_person
 from changectl.core.ports import HostAddress
 from changectl.core.project import Project
@@ -55,7 +56,7 @@ class Workplace:
 @contextmanager
 def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
     """Find the project in the working directory and put everything together."""
-    project = find_project(Path.cwd(), hosts.inventory)
+    project = demand_inventory(find_project(Path.cwd(), hosts.inventory))
     source, playbooks = Path(project.inventory), playbooks_folder()
     vaults = tuple(map(absolute, hosts.vault_ids))
     password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None

@@ -44,6 +44,14 @@ def test_outside_of_a_project_a_plan_has_no_inventory(nowhere: Path, run: Run, c
     assert [one.name for one in nowhere.iterdir()] == ["plan.yml"]
 
 
+def test_outside_of_a_project_a_revert_begins_no_record(nowhere: Path, run: Run) -> None:
+    ended = run("revert", "20261130-aa")
+
+    assert ended.code == 2
+    assert "there is no project here" in ended.err
+    assert list(nowhere.iterdir()) == []
+
+
 @pytest.mark.parametrize("command", ["validate", "plan", "apply"])
 def test_an_inventory_that_is_not_there_is_the_one_mistake(project: Path, run: Run, command: str) -> None:
     ended = run(command, "-i", "no-such-folder", PLAN)
