@@ -16,10 +16,10 @@ _LIMITS = (
     (r"less than ([\d.]+) times lower", r"not \1 times lower than before"),
     (
         r"less than (\S+) points more, or p at least (\S+)",
-        r"under \1 points more, or no more than chance explains (p of \2 or above)",
+        r"under \1 points more, or no more than chance explains: p of \2 or above",
     ),
-    (r"accept (.+)", r"\1 (accepted by the plan)"),
-    (r"slo (.+)", r"\1 (the service's limit)"),
+    (r"accept (.+)", r"\1, accepted by the plan"),
+    (r"slo (.+)", r"\1, the service's limit"),
 )
 
 
