@@ -72,6 +72,20 @@ def test_a_value_that_contradicts_the_service_file_refuses_before_the_restart(na
     assert "in the service file in the same commit" in end.last.text
 
 
+def test_a_service_that_is_down_is_told_once_with_what_to_do_and_the_rest_as_not_checked() -> None:
+    stage = Stage()
+    stage.host.process = None
+    end = stage.apply(BETTER)
+
+    first, second = end.last.text.splitlines()
+    assert first.startswith("gpu1: healthy_now: the service is not up: ")
+    assert first.endswith("; bring it up on its present configuration first")
+    assert second.startswith("gpu1: not checked because of that, so not passed either: values_agree, port_owner")
+    recorded = {one["name"]: one["state"] for one in stage.journal.bodies("precheck")[0]["results"]}
+    assert {recorded[name] for name in second.partition("either: ")[2].split(", ")} == {"unknown"}
+    assert (end.exit_code, end.last.reason, stage.host.starts) == (3, "precheck_failed", 0)
+
+
 def test_saved_bytes_that_cannot_be_restored_refuse() -> None:
     stage = Stage()
     stage.host.restorable = False

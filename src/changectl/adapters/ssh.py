@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import paramiko
+from paramiko.ssh_exception import NoValidConnectionsError
 
 from changectl.adapters.ssh_target import SshTarget, filled, hop_of
 from changectl.core.errors import ContactLost, Refused
@@ -146,4 +147,19 @@ def _refusal(name: str, target: SshTarget, error: Exception, *, met: bool) -> Ex
             # With several kinds of keys tried, what paramiko says is only why the last kind did not fit.
             return Refused(f"{name}: {where} does not accept this user and key ({target.user})", reason="no_access")
         case _:
-            return ContactLost(f"{name}: cannot connect to {where}: {error}")
+            return ContactLost(f"{name}: cannot connect to {where}: {_unreachable(error)}")
+
+
+def _unreachable(error: Exception) -> str:
+    """Why nobody could be reached, and what to look at."""
+    match error:
+        case socket.gaierror():
+            return f"no address is known for that name ({error.strerror}); see ansible_host in the inventory"
+        case TimeoutError():
+            return f"no answer within {CONNECT_TIMEOUT:.0f} s; see whether it is up, and what a firewall lets through"
+        case NoValidConnectionsError():
+            causes = dict.fromkeys(getattr(one, "strerror", None) or str(one) for one in error.errors.values())
+            said = ", ".join(causes).lower()
+            return f"{said}; see whether the host is up, and whether sshd listens there (ansible_host, ansible_port)"
+        case _:
+            return str(error)

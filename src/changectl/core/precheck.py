@@ -96,6 +96,7 @@ class CheckResult:
     figure: str = ""  # measured, for example "3.1 GB needed, 40 GB free"
     detail: str = ""  # one sentence
     hint: str = ""  # what to do about it
+    because: str = ""  # the failed check that is the reason why this one could not be looked at
 
     @property
     def refuses(self) -> bool:
@@ -109,6 +110,7 @@ class Check:
 
     name: str
     level: Level
+    reads_process: bool = False  # whether it looks at the running process, so that it can tell nothing without one
 
     def passed(self, detail: str, figure: str = "") -> CheckResult:
         """It was looked at and is in order."""
@@ -130,6 +132,19 @@ class Check:
 def refuses(results: Iterable[CheckResult]) -> list[CheckResult]:
     """The results that forbid the change; empty: it may go on."""
     return [result for result in results if result.refuses]
+
+
+def refusal(results: Sequence[CheckResult]) -> list[str]:
+    """Why the change is refused, one sentence each: what others follow from first, then what could not be looked at."""
+    refusing = refuses(results)
+    causes = {result.because for result in refusing}
+    own = sorted((result for result in refusing if not result.because), key=lambda result: result.name not in causes)
+    lines = []
+    for result in own:
+        lines.append(f"{result.name}: {'; '.join(part for part in (result.detail, result.hint) if part)}")
+        following = [other.name for other in refusing if other.because == result.name]
+        lines += [f"not checked because of that, so not passed either: {', '.join(following)}"] if following else []
+    return lines
 
 
 def format_bytes(count: float) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import pkgutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from changectl.core.errors import InputError, Problem
@@ -52,4 +52,17 @@ def all_checks() -> list[Precheck]:
 
 def run_all(situation: Situation, checks: Iterable[Precheck] | None = None) -> list[CheckResult]:
     """Run every check; all are run, whatever the others found."""
-    return [precheck.run(situation) for precheck in (all_checks() if checks is None else checks)]
+    every = list(all_checks() if checks is None else checks)
+    return _traced(situation, [(precheck.check, precheck.run(situation)) for precheck in every])
+
+
+def _traced(situation: Situation, results: Sequence[tuple[Check, CheckResult]]) -> list[CheckResult]:
+    """Say of what nobody could look at because the service is down that this is the reason; it stays unknown."""
+    down = next((one for _, one in results if one.name == "healthy_now" and one.state == "failed"), None)
+    if down is None or situation.observed is None or situation.observed.process is not None:
+        return [one for _, one in results]
+    why = "not checked, because the service does not run"
+    return [
+        replace(one, detail=why, hint="", because=down.name) if check.reads_process and one.state == "unknown" else one
+        for check, one in results
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 52
-CHECK = Check("cross_rules", "required")
+CHECK = Check("cross_rules", "required", reads_process=True)
 
 
 def check(situation: Situation) -> CheckResult:

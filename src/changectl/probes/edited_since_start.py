@@ -8,7 +8,7 @@ from dataclasses import replace
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 12
-CHECK = Check("edited_since_start", "advice")
+CHECK = Check("edited_since_start", "advice", reads_process=True)
 SLACK = 0.5  # seconds: file times and process start times come from different clocks, read exactly
 
 

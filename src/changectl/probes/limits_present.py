@@ -5,7 +5,7 @@ from __future__ import annotations
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 72
-CHECK = Check("limits_present", "advice")
+CHECK = Check("limits_present", "advice", reads_process=True)
 LIMITS = ("concurrency_limit", "batch_tokens", "queue_limit", "context_len", "timeout")
 
 

@@ -6,7 +6,7 @@ from changectl.core.observed import ModelFile
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 34
-CHECK = Check("model_manifest", "required")
+CHECK = Check("model_manifest", "required", reads_process=True)
 SLACK = 0.5  # seconds: process start times are cut to a clock tick, file times are exact; the load comes after both
 
 

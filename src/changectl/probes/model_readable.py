@@ -7,7 +7,7 @@ from dataclasses import replace
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 32
-CHECK = Check("model_readable", "required")
+CHECK = Check("model_readable", "required", reads_process=True)
 
 
 def check(situation: Situation) -> CheckResult:

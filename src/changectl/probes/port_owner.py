@@ -5,7 +5,7 @@ from __future__ import annotations
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 16
-CHECK = Check("port_owner", "required")
+CHECK = Check("port_owner", "required", reads_process=True)
 
 
 def check(situation: Situation) -> CheckResult:

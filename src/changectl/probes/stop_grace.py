@@ -6,7 +6,7 @@ from changectl.core.precheck import Check, CheckResult, Situation
 from changectl.core.stopping import MARGIN, drain, patience
 
 ORDER = 62
-CHECK = Check("stop_grace", "required")
+CHECK = Check("stop_grace", "required", reads_process=True)
 
 
 def check(situation: Situation) -> CheckResult:

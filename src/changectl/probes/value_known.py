@@ -7,7 +7,7 @@ from changectl.core.precheck import Check, CheckResult, Situation
 from changectl.core.settings import Setting
 
 ORDER = 50
-CHECK = Check("value_known", "required")
+CHECK = Check("value_known", "required", reads_process=True)
 
 
 def check(situation: Situation) -> CheckResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from changectl.core.precheck import Check, CheckResult, Seen, Situation, ThreeValues
 
 ORDER = 10
-CHECK = Check("values_agree", "required")
+CHECK = Check("values_agree", "required", reads_process=True)
 _HINT = "restart the service (or undo the edit) first, so that this change is the only one"
 
 

@@ -77,12 +77,11 @@ class Locator:
             for place in self._places(carrier, key):
                 if place.reading.value is not None:
                     return place
-                empty = empty or place
+                # Where a declared file is missing, a new value does not go into a place that nobody declared.
+                if carrier in self.carriers or not self._missing(wanted):
+                    empty = empty or place
         if empty is None:
-            known = "; ".join(str(carrier) for carrier in self.carriers) or "none"
-            raise Refused(
-                f"{wanted.name} cannot be written in any carrier of the service ({known})", reason="no_carrier"
-            )
+            raise Refused(self._nowhere(wanted), reason="no_carrier")
         return empty
 
     def edit(self, wanted: Wanted) -> FileEdit:
@@ -101,6 +100,21 @@ class Locator:
             return InFile(Seen(known=False, why=str(error)))
         carried = (place.carrier.then or place.carrier.format) not in ON_COMMAND_LINE
         return InFile(Seen(place.reading.value), carried and place.reading.value is not None)
+
+    def _nowhere(self, wanted: Wanted) -> str:
+        """Why a value has no place: the file that would hold it is not there, or none is declared that could."""
+        if missing := self._missing(wanted):
+            return (
+                f"{wanted.name} would stand in {', '.join(missing)}, which is not there: write that file, "
+                "or correct its path under `config` in the service file"
+            )
+        known = "; ".join(str(carrier) for carrier in self.carriers) or "none"
+        return f"{wanted.name} cannot be written in any carrier of the service ({known})"
+
+    def _missing(self, wanted: Wanted) -> list[str]:
+        """The declared files that could hold a value and do not exist."""
+        could_hold = [carrier.file for carrier in self.carriers if carrier.file and wanted.key(carrier)]
+        return [path for path in could_hold if (facts := self.observed.files.get(path)) and facts.exists is False]
 
     def _candidates(self, wanted: Wanted) -> Iterator[Carrier]:
         """The declared carriers; for variables also the manager's own sources, strongest first."""

@@ -38,7 +38,9 @@ def _wanted(target: Target, last_load: float | None) -> Deadline:
     if target.service.ready is not None:
         return Deadline(float(target.service.ready.deadline), "the service file (ready: deadline)")
     if last_load is not None:
-        return Deadline(max(LEAST_DEADLINE, 5 * last_load), f"five times the last load ({last_load:.1f} s)")
+        if 5 * last_load < LEAST_DEADLINE:
+            return Deadline(LEAST_DEADLINE, f"the least that any start gets; the last load took {last_load:.1f} s")
+        return Deadline(5 * last_load, f"five times the last load ({last_load:.1f} s)")
     return Deadline(DEFAULT_DEADLINE, "the default, since no load was measured yet")
 
 

@@ -11,7 +11,7 @@ from changectl.core.errors import ChangectlError, Refused
 from changectl.core.judgement import Judgement, Verdict
 from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
-from changectl.core.precheck import refuses
+from changectl.core.precheck import refusal
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
 from changectl.workflow.interrupts import Interrupted
@@ -148,10 +148,9 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
         run.recorder.note("precheck", {"host": contact.target.name, "results": [
             {"name": result.name, "level": result.level, "state": result.state, "figure": result.figure,
              "detail": run.tools.secrets.redactor.text(result.detail)} for result in results]})  # fmt: skip
-        failing += [(contact.target.name, result) for result in refuses(results)]
+        failing += [f"{contact.target.name}: {line}" for line in refusal(results)]
     if failing:
-        lines = [f"{host}: {result.name}: {result.detail} {result.hint}".rstrip() for host, result in failing]
-        raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in lines), reason="precheck_failed")
+        raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in failing), reason="precheck_failed")
     for attempt in run.attempts:
         attempt.require_restorable()
 

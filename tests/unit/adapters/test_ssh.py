@@ -110,12 +110,17 @@ def test_a_password_of_the_inventory_is_used_and_not_shown(server: SshServer, tm
 def test_nobody_listening_is_contact_lost(server: SshServer, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(ContactLost, match=f"cannot connect to 127.0.0.1:{port}"):
+    with pytest.raises(ContactLost) as caught:
         SshPipe(address(server, tmp_path, ansible_port=port), "true")
+    assert str(caught.value) == (
+        f"gpu1: cannot connect to 127.0.0.1:{port}: connection refused; see whether the host is up, and whether sshd "
+        "listens there (ansible_host, ansible_port)"
+    )
 
 
 def test_a_name_that_means_nothing_is_contact_lost(server: SshServer, tmp_path: Path) -> None:
-    with pytest.raises(ContactLost, match="cannot connect"):
+    words = r"cannot connect to no-such-host\.invalid:\d+: no address is known for that name .*ansible_host"
+    with pytest.raises(ContactLost, match=words):
         SshPipe(address(server, tmp_path, ansible_host="no-such-host.invalid"), "true")
 
 

@@ -295,6 +295,37 @@ def test_all_checks_run_in_their_order_whatever_fails() -> None:
     assert [result.name for result in probes.run_all(situation())] == [one.check.name for one in probes.all_checks()]
 
 
+DOWN = {"observed": observed(process=None), "status": status(active="failed", process=None), "help": None}
+
+
+def test_of_a_service_that_is_down_one_reason_is_told_and_nothing_else_passes_for_it() -> None:
+    results = {result.name: result for result in probes.run_all(situation(values=None, settings_after=None, **DOWN))}
+    unseen = {name for name, result in results.items() if result.because}
+
+    assert results["healthy_now"].state == "failed"
+    assert unseen >= {"values_agree", "port_owner", "value_known", "cross_rules", "stop_grace", "model_manifest"}
+    for name in unseen:
+        assert (results[name].state, results[name].because) == ("unknown", "healthy_now")
+        assert results[name].detail == "not checked, because the service does not run"
+    assert {result.name for result in refuses(results.values())} == {
+        "healthy_now", *(name for name in unseen if results[name].level == "required")
+    }  # fmt: skip
+
+
+def test_what_is_unknown_for_a_reason_of_its_own_keeps_that_although_the_service_is_down() -> None:
+    results = {result.name: result for result in probes.run_all(situation(host=None, **DOWN))}
+
+    assert results["disk_space"].state == "unknown"
+    assert (results["disk_space"].because, results["disk_space"].detail == "") == ("", False)
+
+
+def test_while_the_process_runs_nothing_is_explained_away() -> None:
+    results = probes.run_all(situation(pages=llamacpp_pages(answer=page(500)), help=None))
+
+    assert {result.name for result in refuses(results)} == {"healthy_now", "value_known"}
+    assert not any(result.because for result in results)
+
+
 def test_a_foreign_engine_on_the_units_port_is_named() -> None:
     result = probes.load("port_owner").run(situation(observed=observed(port_owner={"pid": 4711})))
 

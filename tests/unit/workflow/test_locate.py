@@ -8,7 +8,7 @@ import pytest
 
 from changectl import engines, managers
 from changectl.core.errors import EditRefused, Refused
-from changectl.core.observed import Observed
+from changectl.core.observed import FileFacts, Observed
 from changectl.core.settings import Carrier
 from changectl.core.wanted import Wanted
 from changectl.workflow.locate import Locator, as_text, file_values
@@ -108,6 +108,37 @@ def test_a_setting_without_a_spelling_in_any_carrier_is_refused_with_the_carrier
     with pytest.raises(Refused, match=r"/etc/chat\.args") as caught:
         here.find(variable("OMP_NUM_THREADS", "2"))
     assert caught.value.reason == "no_carrier"
+
+
+def absent(path: str, unit: str = COMMAND) -> Observed:
+    """The unit, and a configuration file that is not on the host."""
+    seen = observed(unit=unit)
+    return seen.model_copy(update={"files": {**seen.files, path: FileFacts(exists=False)}})
+
+
+@pytest.mark.parametrize("carrier", [Carrier("yaml", file="/etc/chat.yml"), Carrier("env", file="/etc/chat.yml")])
+def test_a_configuration_file_that_is_not_there_is_named(carrier: Carrier) -> None:
+    with pytest.raises(Refused) as caught:
+        locator(absent("/etc/chat.yml"), carrier).find(parameter("parallel", "8"))
+    assert str(caught.value) == (
+        "parallel would stand in /etc/chat.yml, which is not there: write that file, or correct its path under "
+        "`config` in the service file"
+    )
+    assert caught.value.reason == "no_carrier"
+
+
+def test_beside_a_missing_file_a_declared_one_takes_a_new_value_and_a_value_is_found_wherever_it_stands() -> None:
+    unit = COMMAND.replace("[Service]\n", "[Service]\nEnvironment=LLAMA_ARG_CTX_SIZE=512\n")
+    gone = absent("/etc/chat.yml", unit)
+    both = locator(gone, Carrier("yaml", file="/etc/chat.yml"), Carrier("flags", unit="chat.service"))
+    assert both.find(parameter("batch-size", "512")).path == UNIT
+    assert locator(gone, Carrier("yaml", file="/etc/chat.yml")).find(parameter("ctx-size", "1")).reading.value == "512"
+
+
+def test_a_missing_file_that_could_not_hold_the_value_anyway_is_not_blamed() -> None:
+    seen = Observed.read({"files": {"/etc/chat.args": {"exists": False}}})
+    with pytest.raises(Refused, match="cannot be written in any carrier"):
+        locator(seen, Carrier("flags", file="/etc/chat.args")).find(variable("OMP_NUM_THREADS", "2"))
 
 
 def test_an_option_given_twice_is_read_as_its_last_value() -> None:

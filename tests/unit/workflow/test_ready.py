@@ -133,8 +133,13 @@ def test_the_deadline_comes_from_the_service_then_the_last_load_then_a_default()
     open_ended = target_of(Stage(service_text=SERVICE.replace("ready: {deadline: 30s}\n", "")))
     assert deadline_for(declared, 100.0).seconds == 30.0
     assert deadline_for(open_ended, 100.0) == Deadline(500.0, "five times the last load (100.0 s)")
-    assert deadline_for(open_ended, 1.0).seconds == 60.0
+    assert deadline_for(open_ended, 12.0) == Deadline(60.0, "five times the last load (12.0 s)")
     assert deadline_for(open_ended, None).seconds == 600.0
+
+
+def test_where_the_last_load_was_short_the_deadline_names_the_least_that_decides() -> None:
+    open_ended = target_of(Stage(service_text=SERVICE.replace("ready: {deadline: 30s}\n", "")))
+    assert deadline_for(open_ended, 0.4) == Deadline(60.0, "the least that any start gets; the last load took 0.4 s")
 
 
 def test_no_deadline_is_longer_than_an_instance_may_be_out() -> None:
