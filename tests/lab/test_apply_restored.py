@@ -125,8 +125,8 @@ def test_answers_that_the_new_configuration_cuts_short_are_no_evidence_and_the_c
     desk.ask("A long story begins", "Another long story begins", tokens=400)
     before = service.stat(service.unit_file)
 
-    # A quarter of the context has no room for such answers: shorter ones are faster, and prove nothing about a limit.
-    ended = desk.measured(desk.plan("{parameter: {name: ctx-size, from: 4096, to: 1024}}", more=FAR_LIMITS), 5)
+    # Sixteen slots share the context, and none has room for such answers: shorter ones prove nothing about a limit.
+    ended = desk.measured(desk.plan("{parameter: {name: parallel, from: 4, to: 16}}", more=FAR_LIMITS), 5)
 
     assert reason(ended) in ("inconclusive", "invalid")  # invalid: this machine also kept the load generator waiting
     assert service.stat(service.unit_file) == before
