@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-fast lint types bench lab clean
+.PHONY: help demo test test-fast lint types bench faults lab clean
 help:            ## This list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
@@ -31,6 +31,9 @@ lint: $(VENV)/.ready ## ruff, mypy --strict, ansible-lint (production)
 
 bench: $(VENV)/.ready ## Speed and size, side by side with rivals
 	$(BIN)/python -m tests.bench
+
+faults: $(VENV)/.ready ## Interrupt runs at every event and in every state, here and on the lab's hosts (about 90 minutes)
+	$(BIN)/python -m tests.faults
 
 lab: $(VENV)/.ready ## Boot the lab's hosts and keep them until Ctrl-C
 	$(BIN)/python -m tests.lab.harness up

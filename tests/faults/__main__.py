@@ -11,9 +11,11 @@ from itertools import chain
 from pathlib import Path
 
 from tests.faults import inside
-from tests.faults.cells import Cell, local_cells
+from tests.faults.cells import Cell, lab_cells, local_cells
+from tests.faults.lab_runs import lab_runs
 from tests.faults.table import table
 from tests.faults.worlds import Result, worlds
+from tests.lab.harness.install import LabMissingError
 
 OUT = Path("build/faults.md")
 NOT_HERE = 2  # exit code: this machine cannot do it
@@ -51,15 +53,23 @@ def _runs(options: argparse.Namespace) -> Iterator[Iterator[Result]]:
             raise SystemExit(NOT_HERE)
         yield _local(options)
     if options.place != "local":
-        from tests.faults.lab_runs import lab_results
-
-        yield lab_results(options)
+        yield _lab(options)
 
 
 def _local(options: argparse.Namespace) -> Iterator[Result]:
     with worlds() as made:
         cells = chosen(list(local_cells(made.dry_runs())), options)
         yield from made.run_all(cells, options.together)
+
+
+def _lab(options: argparse.Namespace) -> Iterator[Result]:
+    try:
+        with lab_runs() as made:
+            cells = chosen(list(lab_cells(made.dry_runs())), options)
+            yield from made.run_all(cells)
+    except LabMissingError as problem:
+        sys.stderr.write(f"No cells on hosts of the lab: {problem}\n")
+        raise SystemExit(NOT_HERE) from problem
 
 
 def chosen(cells: Sequence[Cell], options: argparse.Namespace) -> list[Cell]:

@@ -84,21 +84,29 @@ def states(kinds: Sequence[str]) -> list[Point]:
     return list(found.values())
 
 
+def distinct_states(kinds: Mapping[str, Sequence[str]]) -> list[tuple[str, Point]]:
+    """Every lifecycle state once, with a plan that meets it: up to the verdict both plans are the same."""
+    reverted = states(kinds["reverted"])
+    judged = [point.state for point in reverted].index("judged") + 1
+    return [
+        *(("kept", point) for point in states(kinds["kept"])),
+        *(("reverted", point) for point in reverted[judged:]),
+    ]
+
+
 def local_cells(kinds: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
     """All cells over the local connection. `kinds`: plan -> the events of an undisturbed run of it."""
     for plan in PLANS:
         for point in points(kinds[plan]):
             yield Cell("local", plan, "kill", point)
-        for point in states(kinds[plan]):
-            for name in SIGNALS if plan == "kept" else SIGNALS[:2]:
-                yield Cell("local", plan, name.lower(), point)
-            if point.state not in BEFORE_ANYTHING:
-                yield Cell("local", plan, "hang", point)
-            for disk in ("state", "service", "project"):
-                yield Cell("local", plan, f"full-{disk}", point)
-        for point in states(kinds[plan]):
-            if point.kind in ("write.intent", "restore.intent"):
-                yield Cell("local", plan, "orphan", point)
+    for plan, point in distinct_states(kinds):
+        for name in SIGNALS:
+            yield Cell("local", plan, name.lower(), point)
+        if point.state not in BEFORE_ANYTHING:
+            yield Cell("local", plan, "hang", point)
+        for disk in ("state", "service", "project"):
+            yield Cell("local", plan, f"full-{disk}", point)
+    yield from _orphans("local", kinds)
     for point in states(kinds["dying"]):
         if point.state not in BEFORE_ANYTHING:
             yield Cell("local", "dying", "kill", point)
@@ -109,14 +117,19 @@ def local_cells(kinds: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
 
 def lab_cells(kinds: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
     """All cells on hosts with a systemd and an sshd of their own."""
+    for plan, point in distinct_states(kinds):
+        for fault in ("kill", "int", "term", "link-seconds", "link-gone", "power", "reboot", "sshd"):
+            yield Cell("lab", plan, fault, point)
+    yield from _orphans("lab", kinds)
+    yield Cell("lab", "dying", "crash", states(kinds["dying"])[0])
+
+
+def _orphans(place: str, kinds: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
+    """What a dead command left behind writes late: a change, or a restore."""
     for plan in PLANS:
         for point in states(kinds[plan]):
-            for fault in ("kill", "int", "term", "link-seconds", "link-gone", "power", "reboot", "sshd"):
-                yield Cell("lab", plan, fault, point)
-        for point in states(kinds[plan]):
-            if point.kind in ("write.intent", "restore.intent"):
-                yield Cell("lab", plan, "orphan", point)
-    yield Cell("lab", "dying", "crash", states(kinds["dying"])[0])
+            if point.kind == {"kept": "write.intent", "reverted": "restore.intent"}[plan]:
+                yield Cell(place, plan, "orphan", point)
 
 
 def sample(cells: Sequence[Cell], size: int) -> list[Cell]:

@@ -15,8 +15,9 @@ pytest.importorskip("xllamacpp", reason="the engine comes with the extra `demo`"
 
 KEPT = (
     "run.opened", "contact", "capture.intent", "capture.outcome", "measure.intent", "measure.outcome", "write.intent",
-    "write.outcome", "measure.intent", "measure.outcome", "step.closed", "run.closed",
+    "write.outcome", "measure.intent", "measure.outcome", "verdict", "step.closed", "run.closed",
 )  # fmt: skip
+REVERTED = (*KEPT[:11], "restore.intent", "restore.outcome", "step.closed", "run.closed")
 
 
 @pytest.fixture(scope="module")
@@ -95,12 +96,12 @@ def test_a_state_begins_after_its_event_and_lasts_until_the_next() -> None:
     assert found["before-write.outcome-1"] == "writing"
     assert found["after-measure.intent-2"] == "measuring"
     assert [point.state for point in states(KEPT)] == [
-        "opened", "contacted", "saving", "saved", "baseline", "writing", "starting", "measuring", "closed",
+        "opened", "contacted", "saving", "saved", "baseline", "writing", "starting", "measuring", "judged", "closed",
     ]  # fmt: skip
 
 
 def test_the_sample_meets_every_fault_and_every_state_and_is_always_the_same() -> None:
-    cells = list(local_cells({"kept": KEPT, "reverted": KEPT, "dying": KEPT}))
+    cells = list(local_cells({"kept": KEPT, "reverted": REVERTED, "dying": REVERTED}))
     chosen = sample(cells, 20)
     assert chosen == sample(cells, 20)
     assert len(set(chosen)) == 20
