@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import keeper, lease, manager, program, records, restoring, service, snapshot, system
+from . import (
+    boot_unit,
+    keeper,
+    lease,
+    manager,
+    program,
+    records,
+    restoring,
+    service,
+    snapshot,
+    system,
+    systemd,
+)
 from .failure import Failure, from_os_error
 from .locks import host_folder, lease_lock
 from .state import Run, append_line, boot_id, mutating, timestamp
 
 Record = Dict[str, Any]
 OUTCOMES = ("kept", "reverted", "accepted")
+_ROOM = 65536  # bytes kept free beside the files' own size: records, and a folder's growth
+_PROCESS = "a process of its own keeps watch: it does not outlive a restart of this host, and nobody restarts it"
 _SETTINGS = ("only", "manager", "service")
 
 
@@ -31,10 +46,10 @@ def arm(args: Record) -> Record:
         only = _require_restorable(run, args)
         _leave_program(run)
         before, record = _record(run, args, only)
-        if before is not None and before == record and keeper.running(run) is not None:
+        if before is not None and before == record and record["keeper"] and keeper.running(run) is not None:
             return _answer(args, record, changed=False)
         try:
-            record = _keep_watch(run)
+            record = _keep_watch(run, record["only"])
             _witness(run, "armed", args.get("head"))
         except (Failure, OSError) as error:
             _undo(run, before, record)
@@ -98,24 +113,29 @@ def _record(run: Run, args: Record, only: List[str]) -> Tuple[Optional[Record], 
         # A later part of the change may edit more files; none that is watched over already is let go.
         wanted["only"] = sorted({*only, *((before or {}).get("only") or [])})
         fresh = {"run": run.name, "nonce": held["nonce"], "generation": held["generation"], "boot": boot_id(),
-                 "at": timestamp(), "keeper": keeper.plan(), "reboot_safe": False, "why": ""}  # fmt: skip
+                 "at": timestamp(), "keeper": None, "reboot_safe": False, "why": ""}  # fmt: skip
         record = {"format": 1, **fresh, **(before or {}), **wanted}
         if record != before:
             records.save(run, records.ARMED, record)
         return before, record
 
 
-def _keep_watch(run: Run) -> Record:
-    """See to it that somebody sleeps until the lease runs out, and note who it is."""
-    if keeper.running(run) is None:
-        keeper.start(run)
-    why = "a process of its own keeps watch: it does not outlive a restart of this host, and nobody restarts it"
-    told = {"reboot_safe": False, "why": why}
+def _keep_watch(run: Run, only: List[str]) -> Record:
+    """See to it that somebody sleeps until the lease runs out, also over a restart of this host; note who it is."""
+    saved = snapshot.manifest(run)["files"]
+    records.reserve(run, _ROOM + sum(int(saved[path].get("size") or 0) for path in only))
+    why = _PROCESS
+    if systemd.owned():
+        with lease_lock():
+            armed = records.armed(run)
+            if armed is not None:
+                why = boot_unit.install(run, armed, [saved[path]["resolved"] for path in only])
+    kept = keeper.running(run) or keeper.start(run)
+    told = {"keeper": kept, "reboot_safe": not why, "why": why}
     with lease_lock():
         now = records.armed(run)
         if now is None:
-            held = lease.present()
-            raise lease.lost(held, {"run": run.name, "state_dir": run.root})
+            raise lease.lost(lease.present(), {"run": run.name, "state_dir": run.root})
         records.save(run, records.ARMED, {**now, **told})
         return {**now, **told}
 
@@ -129,6 +149,8 @@ def _undo(run: Run, before: Optional[Record], record: Record) -> None:
             records.save(run, records.ARMED, before)
         else:
             records.forget_armed(run, record["nonce"])
+            with contextlib.suppress(OSError):
+                boot_unit.remove(run)  # left behind, it does nothing: nothing is armed
     if before is None:
         keeper.ring(run)
 
@@ -181,6 +203,7 @@ def _take_away(run: Run, args: Record, again: bool) -> List[str]:
     behind: List[str] = []
     try:
         records.forget_armed(run, lease.nonce_of(args))
+        boot_unit.remove(run)
         if not again:
             _witness(run, "disarmed", args.get("head"))
     except (Failure, OSError) as error:

@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
-from . import calls, deadman, hello, snapshot, state
-from .failure import Failure
+from . import boot, by_hand, calls, deadman, hello, snapshot, state
+from .failure import Failure, from_os_error
 from .version import VERSION
 
 
@@ -18,14 +18,19 @@ def main(words: List[str]) -> int:
         prog="program.pyz", description="What changectl saved on this host: look at it, compare it, bring it back."
     )
     parser.add_argument("--version", action="version", version=f"changectl host program {VERSION}")
-    parser.add_argument("action", choices=["restore", "verify", "status", "hello", "deadman"])
+    parser.add_argument("action", choices=["restore", "verify", "status", "hello", "deadman", "boot"])
     parser.add_argument("--run", help="the run; default: the one whose folder holds this program")
     parser.add_argument("--state-dir", help="the state folder; default: the one that holds this program")
+    parser.add_argument("--restart", action="store_true", help="restore: also stop the service before, and start it")
     parser.add_argument("--detach", action="store_true", help="deadman: go on as a process of its own")
+    parser.add_argument("--unit", help="deadman: the unit of systemd that it is")
     options = parser.parse_args(words)
-    args = {**_place(options.run, options.state_dir), "detach": options.detach}
+    args = {**vars(options), **_place(options.run, options.state_dir)}
     try:
-        return _ACTIONS[options.action](args)
+        try:
+            return _ACTIONS[options.action](args)
+        except OSError as error:
+            raise from_os_error(error, f"{options.action} {error.filename or ''}".strip()) from error
     except Failure as failure:
         sys.stderr.write(f"{options.action}: {failure.message} [{failure.reason}]\n")
         for path, word in failure.details.get("files", {}).items():
@@ -48,11 +53,17 @@ def _say(text: str) -> None:
 
 
 def _restore(args: Dict[str, Any]) -> int:
-    run = state.Run.of(args)
-    answer = calls.dispatch("restore", {**args, "generation": run.header().get("generation", 0)})
-    for path, word in answer["files"].items():
+    restart = bool(args.get("restart"))
+    fired = by_hand.restore(state.Run.of(args), restart)
+    for path, word in (fired["files"] or {}).items():
         _say(f"{path}: {word}")
-    _say("The files are back. Restart the service, so that it reads them." if answer["changed"] else "Nothing to do.")
+    if fired["outcome"] == "nothing_to_do":
+        _say("Nothing to do.")
+    elif restart:
+        pid = fired["started_pid"]
+        _say("The files are back and the service was started" + (f" as process {pid}." if pid else "; see its log."))
+    else:
+        _say("The files are back. Restart the service, so that it reads them.")
     return 0
 
 
@@ -67,6 +78,8 @@ def _status(args: Dict[str, Any]) -> int:
     run = state.Run.of(args)
     saved = snapshot.manifest(run)
     _say(f"run {run.name}, generation {run.header().get('generation')}, in {run.folder}")
+    for line in by_hand.story(run):
+        _say(line)
     for event in run.events():
         what = event.get("path") or event.get("resolved") or event.get("action") or ""
         _say(f"{event['at']}  {event['event']}  {what}".rstrip())
@@ -88,4 +101,5 @@ _ACTIONS: Dict[str, Callable[[Dict[str, Any]], int]] = {
     "status": _status,
     "hello": _hello,
     "deadman": deadman.deadman,
+    "boot": boot.boot,
 }

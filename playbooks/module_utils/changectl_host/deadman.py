@@ -6,10 +6,10 @@ import os
 import select
 import signal
 import time
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple
 
-from . import keeper, lease, records, whole
-from .failure import Failure, from_os_error
+from . import boot_unit, firing, keeper, lease, records, whole
+from .failure import Failure
 from .locks import host_lock, lease_lock
 from .state import Run, boot_seconds
 
@@ -117,11 +117,12 @@ class Sleeper:
             try:
                 answer = bring_back(self.run, armed, fired["generation"])
             except (Failure, OSError) as error:
-                self._failed(fired, error)
+                firing.fail(self.run, fired, error, final=boot_seconds() - fired["boot_seconds"] > _GIVE_UP)
                 return False
-            outcome = "restored" if answer.get("changed") else "nothing_to_do"
-            facts = {name: answer.get(name) for name in ("files", "started_pid")}
-            self._finish(armed, records.end_firing(self.run, fired, outcome, **facts))
+            firing.end(self.run, fired, answer)
+            with lease_lock():
+                if records.forget_armed(self.run, armed["nonce"]):
+                    boot_unit.remove(self.run)
         except (Failure, OSError):
             return False  # e.g. the disk is full: it may have room later
         return True
@@ -132,33 +133,12 @@ class Sleeper:
             armed = records.armed(self.run)
             if armed is None or self.look()[0] != ACT:
                 return None
-            fired = records.of(self.run, records.FIRED) or {}
-            lease.expire(self.run, 0)
-            seen = (armed.get("generation"), (self._lease() or {}).get("generation"), fired.get("generation"))
-            generation = records.raise_generation(self.run, *seen)
-            lease.expire(self.run, generation)
-            return armed, records.begin_firing(self.run, "deadman", armed["nonce"], generation)
-
-    def _lease(self) -> Optional[Record]:
-        held = lease.present()
-        return held if held is not None and lease.is_of(held, self.run) else None
-
-    def _failed(self, fired: Record, error: Union[Failure, OSError]) -> None:
-        failure = error if isinstance(error, Failure) else from_os_error(error, "bringing the saved files back")
-        told = {"outcome": "failed", "detail": failure.message, "reason": failure.reason, **failure.details}
-        over = boot_seconds() - fired["boot_seconds"] > _GIVE_UP
-        records.save(self.run, records.FIRED, {**fired, **told, "state": "done" if over else "acting"})
-
-    def _finish(self, armed: Record, fired: Record) -> None:
-        with lease_lock():
-            records.forget_armed(self.run, armed["nonce"])
-        self.run.record("fired", by="deadman", outcome=fired["outcome"], nonce=armed["nonce"])
+            return armed, firing.begin(self.run, "deadman", armed)
 
 
 def bring_back(run: Run, armed: Record, generation: int) -> Record:
     """The way back that was armed; where the run has touched nothing yet, there is nothing to do."""
-    touched = any(event.get("event") in ("write.intent", "restore.intent", "service.intent") for event in run.events())
-    if not touched:
+    if not records.touched(run):
         return {"changed": False, "files": {}}
     wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
     if armed.get("service"):
@@ -176,6 +156,6 @@ def deadman(args: Record) -> int:
     if args.get("detach"):
         # Only now: whoever started this process sees whatever could go wrong so far.
         keeper.detach()
-    keeper.sign(lock)
+    keeper.sign(lock, args.get("unit"))
     sleeper.listen()
     return sleeper.watch()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import stat
 import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from . import commands, locks
+from . import commands, locks, systemd
 from .failure import Failure
 from .state import Run
 
@@ -23,8 +24,8 @@ _START = 30.0  # seconds that the sleeper gets to say that it runs; a loaded mac
 _OTHERS = 10.0  # seconds after which a lock that is still taken means: somebody else keeps watch
 
 
-def running(run: Run) -> Optional[int]:
-    """The sleeper's process id (0: it just begins); None when nobody keeps watch."""
+def running(run: Run) -> Optional[Dict[str, Any]]:
+    """The sleeper: {pid, kind, unit}, empty while it just begins; None when nobody keeps watch."""
     try:
         descriptor = os.open(run.path(LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -32,8 +33,10 @@ def running(run: Run) -> Optional[int]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        text = os.pread(descriptor, 32, 0).strip()
-        return int(text) if text.isdigit() else 0
+        with contextlib.suppress(ValueError):
+            told = json.loads(os.pread(descriptor, 4096, 0))
+            return told if isinstance(told, dict) else {}
+        return {}
     finally:
         os.close(descriptor)
     return None
@@ -53,9 +56,10 @@ def hold(run: Run) -> Optional[int]:
     return descriptor
 
 
-def sign(lock: int) -> None:
-    """For the sleeper itself: write its process id into its lock."""
-    os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+def sign(lock: int, unit: Optional[str]) -> None:
+    """For the sleeper itself: write who it is into its lock; `unit`: systemd's, which starts it again."""
+    told = {"pid": os.getpid(), "kind": "systemd" if unit else "process", "unit": unit}
+    os.pwrite(lock, json.dumps(told).encode() + b"\n", 0)
 
 
 def open_bell(run: Run) -> int:
@@ -79,26 +83,51 @@ def ring(run: Run, wait: float = 2.0) -> bool:
     return running(run) is None
 
 
-def plan() -> Dict[str, Any]:
-    """Who will keep watch on this host: {kind: "process"}."""
-    return {"kind": "process"}
-
-
-def start(run: Run) -> None:
-    """Start the sleeper and wait until it keeps watch.
+def start(run: Run) -> Dict[str, Any]:
+    """Start the sleeper and wait until it keeps watch; returns who it is: {pid, kind, unit}.
 
     Raises:
-        Failure: `no_keeper` when it does not come up.
+        Failure: `no_keeper` when it does not come up; nothing of it is left then.
     """
-    _detached(run)
-    _wait(lambda: running(run) is not None, _START)
-    if running(run) is None:
+    unit = f"changectl-deadman-{os.urandom(4).hex()}.service" if systemd.owned() else None
+    if unit is None:
+        _detached(run)
+    else:
+        _transient(run, unit)
+    _wait(lambda: bool(running(run)), _START)
+    found = running(run)
+    if not found:
+        if unit is not None:
+            systemd.systemctl({}, "stop", "--no-block", unit)
         raise Failure("no_keeper", f"nobody keeps watch over run {run.name}: the sleeper did not come up")
+    return found
 
 
 def words(run: Run, action: str) -> List[str]:
     """The command that runs the program in the run's folder."""
     return [sys.executable, "-I", run.path("program.pyz"), action, "--run", run.name, "--state-dir", run.root]
+
+
+def environment() -> Dict[str, str]:
+    """What a program of ours needs of our environment when systemd starts it."""
+    return {name: os.environ[name] for name in ("PATH", "HOME", locks.PLACE) if os.environ.get(name)}
+
+
+def _transient(run: Run, unit: str) -> None:
+    """A unit in memory: systemd starts it again whatever kills it, and need not read any file anew.
+
+    Only its main process is ended with it: a service that it started by a command has to go on.
+    """
+    properties = ("Restart=always", "RestartSec=200ms", "RestartPreventExitStatus=0", "StartLimitIntervalSec=0",
+                  "KillMode=process")  # fmt: skip
+    argv = ["systemd-run", "--quiet", "--collect", f"--unit={unit}", f"--description=changectl: watch over {run.name}"]
+    argv += [f"--property={text}" for text in properties]
+    argv += [f"--setenv={name}={value}" for name, value in environment().items()]
+    # A dollar sign would be taken for a variable.
+    argv += ["--", *(word.replace("$", "$$") for word in [*words(run, "deadman"), "--unit", unit])]
+    result = commands.run(argv, timeout=_START)
+    if result.status:
+        raise Failure("no_keeper", f"systemd-run could not start the sleeper: {result.err.strip()[-500:]}")
 
 
 def _detached(run: Run) -> None:

@@ -12,10 +12,11 @@ from typing import Any, Dict, Optional
 
 from . import system
 from .failure import Failure
-from .state import FORMAT, Run, boot_id, boot_seconds, read_json, save_json, timestamp
+from .state import FORMAT, Run, boot_id, read_json, save_json
 
 Record = Dict[str, Any]
 ARMED, DISARMED, FIRED = "armed.json", "disarmed.json", "fired.json"
+RESERVE = "reserve"
 SETTLED = ("restored", "nothing_to_do")
 
 
@@ -78,33 +79,10 @@ def adopt(run: Run, lease: Record) -> None:
         save(run, ARMED, {**record, **owner})
 
 
-def raise_generation(run: Run, *seen: Any) -> int:
-    """Shut out every call that acts with a generation seen so far; returns the new one. Needs the host lock."""
-    numbers = [number for number in (run.header().get("generation"), *seen) if isinstance(number, int)]
-    new = max([*numbers, 0]) + 1
-    save_json(run.path("run.json"), {"format": FORMAT, "run": run.name, "generation": new})
-    run.generation = new
-    return new
-
-
-def begin_firing(run: Run, by: str, nonce: Any, generation: int) -> Record:
-    """Record that the saved files are brought back, before anything is done; returns the record."""
-    before = of(run, FIRED) or {}
-    again = before.get("nonce") == nonce and before.get("by") == by and before.get("state") == "acting"
-    record: Record = {"at": timestamp(), "boot": boot_id(), "boot_seconds": boot_seconds()}
-    if again:
-        record = {name: before[name] for name in record}
-    record.update(by=by, nonce=nonce, generation=generation, state="acting")
-    record["tries"] = 1 + (before["tries"] if again else 0)
-    save(run, FIRED, record)
-    return record
-
-
-def end_firing(run: Run, record: Record, outcome: str, **facts: Any) -> Record:
-    """Record how it ended: "restored", "nothing_to_do" or "failed"."""
-    ended = {**record, "state": "done", "outcome": outcome, "ended_at": timestamp(), **facts}
-    save(run, FIRED, ended)
-    return ended
+def touched(run: Run) -> bool:
+    """Whether the run did anything to a file or to the service."""
+    mine = ("write.intent", "restore.intent", "service.intent")
+    return any(event.get("event") in mine for event in run.events())
 
 
 def forget_armed(run: Run, nonce: Any) -> bool:
@@ -113,6 +91,18 @@ def forget_armed(run: Run, nonce: Any) -> bool:
     if record is not None and record.get("nonce") != nonce:
         return False
     remove(run.path(ARMED))
-    with contextlib.suppress(OSError):
-        os.unlink(run.path("reserve"))
+    free_reserve(run)
     return True
+
+
+def reserve(run: Run, size: int) -> None:
+    """Keep room for the way back: a disk that others fill must not stop it."""
+    path = run.path(RESERVE)
+    if not os.path.exists(path):
+        system.save(path, bytes(size))
+
+
+def free_reserve(run: Run) -> None:
+    """Give the room free that was kept."""
+    with contextlib.suppress(OSError):
+        os.unlink(run.path(RESERVE))

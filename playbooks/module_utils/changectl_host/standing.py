@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from . import arming, keeper, lease, records
+from . import arming, keeper, lease, records, systemd
 from .state import Run, boot_id, boot_seconds, read_lines
 
 Record = Dict[str, Any]
@@ -25,8 +25,19 @@ def standing(args: Record) -> Record:
         "generation": run.header().get("generation"),
         "boot": boot_id(),
         "boot_seconds": boot_seconds(),
-        "keeper_running": None if armed is None else keeper.running(run) is not None,
+        "keeper_running": None if armed is None else _watched(run, armed),
     }
+
+
+def _watched(run: Run, armed: Record) -> bool:
+    if keeper.running(run) is not None:
+        return True
+    unit = (armed.get("keeper") or {}).get("unit")
+    if not unit or not systemd.owned():
+        return False
+    # Killed, it is started again in a moment.
+    state = systemd.systemctl({}, "show", "--value", "--property=ActiveState", unit).out.strip()
+    return state in ("active", "activating")
 
 
 def _told(held: Record) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -13,6 +14,11 @@ _UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]{1,250}\.service\Z")
 _REPEATED = ("ExecStart", "ExecStop", "ExecReload", "ExecStartPre", "ExecStartPost", "EnvironmentFiles")
 _JOURNAL_LINES = 2000
 _START_LINES = 400  # engines say what they were started with among their first lines
+
+
+def owned() -> bool:
+    """Whether systemd runs this host and we may give it units."""
+    return os.path.isdir("/run/systemd/system") and os.geteuid() == 0
 
 
 def check_unit(unit: Any) -> str:

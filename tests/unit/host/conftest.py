@@ -68,7 +68,7 @@ class Host:
         self.call("capture", files=[str(path)])
         return path
 
-    def lease(self, seconds: float = 60.0, **other: Any) -> dict[str, Any]:
+    def lease(self, seconds: float = 600.0, **other: Any) -> dict[str, Any]:
         people = {"owner": "kim", "controller": "desk-1"}
         return self.call("lease", seconds=seconds, **{"nonce": self.nonce, **people, **other})
 
@@ -83,7 +83,8 @@ class Host:
 
     def keeper(self) -> int | None:
         """The process that keeps watch over the run."""
-        return keeper.running(Run(self.run, str(self.state)))
+        found = keeper.running(Run(self.run, str(self.state)))
+        return None if found is None else found.get("pid", 0)
 
     def wait(self, what: Callable[[], Any], seconds: float = 10.0) -> Any:
         """What came true in time."""
@@ -126,9 +127,9 @@ def host(place: Path) -> Iterator[Host]:
     yield made
     for lock in made.state.rglob("keeper.lock"):
         run = str(lock.parent.relative_to(made.state / "runs"))
-        pid = keeper.running(Run(run, str(made.state)))
-        if pid is not None:
-            os.kill(pid, signal.SIGKILL)
+        found = keeper.running(Run(run, str(made.state)))
+        if found:
+            os.kill(found["pid"], signal.SIGKILL)
 
 
 @pytest.fixture

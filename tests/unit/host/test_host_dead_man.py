@@ -34,7 +34,7 @@ def identity(path: Path) -> tuple[int, int]:
     return path.stat().st_ino, path.stat().st_ctime_ns
 
 
-def written(host: Any, seconds: float = 60.0) -> Path:
+def written(host: Any, seconds: float = 600.0) -> Path:
     """A change that is armed and written, and a lease that then lasts so long."""
     path: Path = host.edited()
     host.lease()

@@ -1,0 +1,61 @@
+"""At boot: bring back the files of a change that nobody judged, before the service starts, and start nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional
+
+from . import boot_unit, firing, records, restoring, systemd
+from .failure import Failure
+from .locks import host_lock, lease_lock
+from .state import Run, boot_id
+
+Record = Dict[str, Any]
+_WAIT = 120.0  # seconds; nobody else should hold the lock this early
+
+
+def boot(args: Record) -> int:
+    """The action of the program; the exit status: 0 done or nothing to do, 3 the files are not back."""
+    fired = at_boot(Run.of(args), boot_id(), _reload)
+    return 0 if fired is None or records.done(fired) else 3
+
+
+def at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]:
+    """Bring the saved files back if they were armed before this boot; returns the record of it, None: not our turn.
+
+    Args:
+        run: the run that the boot unit names.
+        now: the name of this boot.
+        settle: called once the files are back and the unit is gone.
+    """
+    with host_lock(run.root, _WAIT):
+        with lease_lock():
+            armed = records.armed(run)
+            if armed is None:
+                boot_unit.remove(run)  # left behind by a call that was killed
+                return None
+            if armed.get("boot") == now:
+                return None
+            fired = firing.begin(run, "boot", armed)
+        try:
+            answer = _restore(run, armed, fired["generation"])
+        except (Failure, OSError) as error:
+            return firing.fail(run, fired, error, final=True)
+        fired = firing.end(run, fired, answer)
+        with lease_lock():
+            if records.forget_armed(run, armed["nonce"]):
+                boot_unit.remove(run)
+        settle()
+        return fired
+
+
+def _restore(run: Run, armed: Record, generation: int) -> Record:
+    if not records.touched(run):
+        return {"changed": False, "files": {}}
+    wanted = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
+    return restoring.restore(wanted)
+
+
+def _reload() -> None:
+    """Let systemd read the units that came back; it has just read all others, so that puts nobody's edit into force."""
+    if systemd.owned():
+        systemd.systemctl({}, "daemon-reload", timeout=60)
