@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from tests.unit.engines.support import text
 from tests.workflow import fake_plays
+from tests.workflow.fake_keeper import FakeKeeper
 from tests.workflow.world import EPOCH, World
 
 UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
@@ -77,6 +78,7 @@ class FakeHost:
     on_call: Callable[[FakeHost, str], None] = lambda host, call: None
     on_stop: Callable[[FakeHost], None] = lambda host: None
     generations: dict[str, int] = field(default_factory=dict)
+    keeper: FakeKeeper = field(default_factory=FakeKeeper)
 
     def __post_init__(self) -> None:
         self.start()
@@ -201,6 +203,20 @@ class FakeHost:
 
     def call_generation(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return {"generation": self.generations.get(args["run"])}
+
+    def call_standing(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.keeper.standing(args["run"]), "generation": self.generations.get(args["run"])}
+
+    def call_lease(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self.keeper.lease(self.name, args)
+        self.generations[args["run"]] = args["generation"]
+        return answer
+
+    def call_release(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return self.keeper.release(args)
+
+    def call_disarm(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        return self.keeper.disarm(self.name, args)
 
     def call_forget(self, args: Mapping[str, Any]) -> dict[str, Any]:
         fake_plays.fence(self, args["run"], args["generation"])

@@ -18,12 +18,18 @@ def play(host: FakeHost, name: str, given: Mapping[str, Any]) -> list[dict[str, 
     assert given["changectl_lock_wait"] >= given["changectl_service"]["stop_timeout"] + 30
     run = given["changectl_run"]
     fence(host, run, given["changectl_generation"])
+    host.keeper.require(host.name, run, given["changectl_generation"])
+    armed = host.keeper.arm(host.name, run, given.get("changectl_arm"))
+    return [{**_act(host, name, run, given), **({} if armed is None else {"arm": armed})}]
+
+
+def _act(host: FakeHost, name: str, run: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if name == "apply":
         _write_all(host, given["changectl_writes"])
     if name == "restore":
-        return [_bring_back(host, run, given.get("changectl_only") or list(host.saved[run]))]
+        return _bring_back(host, run, given.get("changectl_only") or list(host.saved[run]))
     host.restart()
-    return [_answer(host)]
+    return _answer(host)
 
 
 def fence(host: FakeHost, run: str, generation: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.workflow.fake_doors import FakeDoors, FakePlaybooks
+from tests.workflow.fake_heart import FakeHeart
 from tests.workflow.fake_host import FakeHost
 from tests.workflow.world import (
     FakeChecks,
@@ -52,6 +53,14 @@ def plan_text(*slots: int, extra: str = "") -> str:
     return f"version: 1\nservice: chat\nreason: a story\neffort: quick\nsteps:\n{steps}{extra}"
 
 
+class Left(BaseException):
+    """The process ended at once; nothing catches it, as nothing would run any more."""
+
+    def __init__(self, text: str, exit_code: int) -> None:
+        super().__init__(text)
+        self.exit_code = exit_code
+
+
 @dataclass
 class Stage:
     """Hosts and ports of one story; change them before `apply`."""
@@ -69,15 +78,16 @@ class Stage:
         self.addresses = [HostAddress(name, {"ansible_host": name, **self.variables}) for name in self.names]
         self.journal, self.records = FakeJournal(self.world), FakeRecords(self.world)
         self.reporter, self.memory = FakeReporter(self.world), FakeMemory()
-        self.checks, self.interrupts = FakeChecks(self.world), Interrupts()
+        self.checks, self.interrupts = FakeChecks(self.world), Interrupts(lambda: self.world.seconds)
         self.playbooks, self.doors = FakePlaybooks(self.hosts), FakeDoors(self.hosts)
+        self.heart = FakeHeart(self.world)
         self.runs = 0
         self.service = services.load(self.service_text, "chat.yml", engines=("llamacpp",))
         self.tools = Tools(
-            inventory=FakeInventory(self.addresses), doors=self.doors, playbooks=self.playbooks,
+            inventory=FakeInventory(self.addresses), doors=self.doors, heart=self.heart, playbooks=self.playbooks,
             journal=self.journal, records=self.records, memory=self.memory, checks=self.checks,
             reporter=self.reporter, clock=FakeClock(self.world), interrupts=self.interrupts,
-            generator=lambda: b"zip", nvml_source=lambda: None, ask=self._ask, new_run=self._new_run,
+            generator=lambda: b"zip", nvml_source=lambda: None, ask=self._ask, leave=self._leave, new_run=self._new_run,
             secrets=Secrets(b"salt", lambda tripwire: None), actor="kim@desk", version="0",
         )  # fmt: skip
 
@@ -124,6 +134,9 @@ class Stage:
         self.world.passing("ask")
         self.asked.append(question)
         return self.answer
+
+    def _leave(self, text: str, exit_code: int) -> None:
+        raise Left(text, exit_code)
 
     def _new_run(self, service: str) -> str:
         self.runs += 1

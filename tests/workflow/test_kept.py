@@ -29,6 +29,9 @@ def test_the_side_effects_of_a_kept_change_have_their_order() -> None:
         "records lock",
         "journal run.opened",
         "journal step.started",
+        "journal lease.intent",
+        "door gpu1 lease",
+        "journal lease.outcome",
         "journal contact",
         "journal edit",
         "journal capture.intent",
@@ -37,12 +40,13 @@ def test_the_side_effects_of_a_kept_change_have_their_order() -> None:
         "records put_blob",
         "journal capture.outcome",
         "journal precheck",
-        "journal arm.outcome",
         "journal measure.intent",
         "records put_blob",
         "journal measure.outcome",
         "journal write.intent",
+        "journal arm.intent",
         "play gpu1 apply",
+        "journal arm.outcome",
         "journal write.outcome",
         "journal ready.outcome",
         "journal effective.outcome",
@@ -50,22 +54,35 @@ def test_the_side_effects_of_a_kept_change_have_their_order() -> None:
         "records put_blob",
         "journal measure.outcome",
         "journal verdict",
+        "journal disarm.intent",
+        "door gpu1 disarm",
         "journal disarm.outcome",
         "journal step.closed",
         "journal tidy.intent",
         "door gpu1 cleanup",
         "journal tidy.outcome",
+        "door gpu1 release",
         "journal run.closed",
     ]
 
 
-def test_the_record_says_that_nothing_was_armed() -> None:
+def test_the_dead_man_is_armed_before_the_first_write_and_the_host_records_the_decision() -> None:
     stage = Stage()
     stage.apply(BETTER)
-    assert [body["armed"] for kind in ("arm", "disarm") for body in stage.journal.bodies(f"{kind}.outcome")] == [
-        False,
-        False,
-    ]
+    (armed,), (disarmed,) = stage.journal.bodies("arm.outcome"), stage.journal.bodies("disarm.outcome")
+    assert (armed["armed"], armed["reboot_safe"]) == (True, True)
+    assert disarmed["decision"] == "kept"
+    decided = stage.host.keeper.decided["R1.1"]
+    assert (decided["outcome"], decided["nonce"]) == ("kept", armed["nonce"])
+    assert decided["head"]["sequence"] > 0
+    assert stage.host.keeper.armed == {}
+
+
+def test_the_host_is_given_back_and_the_signs_of_life_stop() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    assert stage.host.keeper.holder is None
+    assert all(beating.stopped for beating in stage.heart.beatings)
 
 
 def test_nothing_to_do_ends_well_without_touching_anything() -> None:
@@ -75,7 +92,8 @@ def test_nothing_to_do_ends_well_without_touching_anything() -> None:
     assert (end.exit_code, end.last.reason) == (0, "nothing_to_do")
     assert stage.serving_as_before()
     assert stage.host.starts == 0
-    assert not any(act.startswith(("play", "door")) for act in stage.world.acts())
+    assert not any(act.startswith("play") for act in stage.world.acts())
+    assert [act for act in stage.world.acts() if act.startswith("door")] == ["door gpu1 lease", "door gpu1 release"]
 
 
 def test_two_instances_get_a_fresh_baseline_each_and_follow_one_another() -> None:

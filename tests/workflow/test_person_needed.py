@@ -6,7 +6,7 @@ import pytest
 from tests.workflow.fake_host import FakeHost
 from tests.workflow.stage import BETTER, WORSE, Stage
 
-from changectl.core.errors import ContactLost, HostCallError
+from changectl.core.errors import ContactLost, HostCallError, LeftToHost
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.revert import exit_code, revert
 from changectl.workflow.revert_order import what_to_revert
@@ -103,7 +103,7 @@ def test_a_process_that_came_back_with_other_arguments_needs_a_person() -> None:
     assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
 
 
-def test_a_host_that_is_gone_while_the_new_configuration_runs_needs_a_person() -> None:
+def test_a_host_that_is_gone_while_the_new_configuration_runs_is_left_to_its_dead_man() -> None:
     stage = Stage()
     gone = False
 
@@ -114,14 +114,17 @@ def test_a_host_that_is_gone_while_the_new_configuration_runs_needs_a_person() -
             raise ContactLost("gpu1: gone")
 
     stage.world.before = lose
-    end = stage.apply(BETTER)
+    with pytest.raises(LeftToHost, match="changectl recover R1") as left:
+        stage.apply(BETTER)
 
-    # Nothing on the host restores by itself in this version, so 9 ("the host restores itself") would be a lie.
-    assert_person_needed(stage, end, Outcome.REVERT_FAILED)
-    assert end.last.reason == "contact_lost"
+    assert left.value.exit_code == 9
+    assert "R1.1" in stage.host.keeper.armed
+    assert stage.heart.beatings[-1].stopped  # or it would wait for ever
+    assert stage.journal.bodies("contact.lost")
+    assert not stage.journal.bodies("step.closed") + stage.journal.bodies("run.closed")
 
 
-def test_a_dead_door_does_not_keep_the_playbook_from_restoring() -> None:
+def test_a_dead_door_does_not_keep_the_playbook_from_restoring_but_nothing_is_proven() -> None:
     stage = Stage()
     dead = False
 
@@ -132,9 +135,9 @@ def test_a_dead_door_does_not_keep_the_playbook_from_restoring() -> None:
             raise ContactLost("gpu1: gone")
 
     stage.world.before = lose
-    end = stage.apply(WORSE)
+    with pytest.raises(LeftToHost):
+        stage.apply(WORSE)
 
-    assert end.exit_code == 6
     assert stage.serving_as_before()
 
 
@@ -157,13 +160,23 @@ def test_somebody_elses_edit_of_the_new_file_is_not_overwritten_on_the_way_back(
 def test_one_instance_that_cannot_come_back_does_not_keep_the_other_from_it() -> None:
     stage = Stage(("gpu1", "gpu2"))
     stage.hosts["gpu2"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)
-    stage.fail_at(1, lambda: ContactLost("gpu2: gone"), "play gpu2 restore")
+    stage.fail_at(1, lambda: HostCallError("gpu2: the disk is full", reason="disk_full"), "play gpu2 restore")
     end = stage.apply(BETTER)
 
     assert_person_needed(stage, end, Outcome.REVERT_FAILED)
     gpu1 = stage.hosts["gpu1"]
     assert gpu1.digests() == stage.before["gpu1"]
     assert not gpu1.stale
+
+
+def test_a_host_that_answers_again_in_time_is_restored_without_its_dead_man() -> None:
+    stage = Stage()
+    stage.fail_at(1, lambda: ContactLost("gpu1: gone"), "play gpu1 restore")
+    end = stage.apply(WORSE)
+
+    assert (end.exit_code, end.last.outcome) == (4, Outcome.REVERTED)
+    assert stage.serving_as_before()
+    assert stage.host.keeper.armed == {}
 
 
 @pytest.mark.parametrize("kind", ["evidence", "probe"])

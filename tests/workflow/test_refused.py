@@ -192,7 +192,7 @@ def test_a_refused_write_on_the_second_instance_brings_the_first_back() -> None:
 def test_a_run_that_was_cut_off_has_to_be_taken_back_first() -> None:
     stage = Stage()
     stage.memory.cut_off = ["R0"]
-    with pytest.raises(Refused, match="changectl revert R0"):
+    with pytest.raises(Refused, match="changectl recover R0"):
         stage.apply(BETTER)
 
     assert stage.journal.lines == []

@@ -40,6 +40,7 @@ def find_project(start: Path, inventory: Path | None = None) -> Project:
         services=root / own_services if own_services is not None else folder / "services",
         key_file=root / settings.key_file,
         state_dir=settings.state_dir,
+        lease=settings.lease,
     )
 
 

@@ -25,7 +25,8 @@ def instances_of(service: Service, work: Workplace) -> list[Placed]:
     """
     check_names(service, work.inventory.known())
     placed = place(service, work.inventory.hosts)
-    defaults = {"state_dir": work.project.state_dir} if work.project.state_dir and not service.state_dir else {}
+    project = {"state_dir": work.project.state_dir, "lease": work.project.lease}
+    defaults = {key: value for key, value in project.items() if value is not None and getattr(service, key) is None}
     found = [replace(one, service=one.service.model_copy(update=defaults)) for one in placed]
     work.tools.secrets.spare([service.service, *(name for one in found for name in _names(one))])
     return found

@@ -25,12 +25,13 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     Every step is saved and proven restorable first, measured before and after under the same conditions, and kept
     only if the evidence says so. The first step that is not kept ends the run.
 
-    Ctrl-C brings the saved configuration back. Until the end, keep this process alive: a run that was cut off (power,
-    kill -9) is listed by `changectl status` and taken back by `changectl revert RUN`.
+    Ctrl-C brings the saved configuration back; a second one leaves at once. Whatever dies on the way (this process, the
+    network, the host): each host restores the saved configuration by itself when its lease is over, and `changectl
+    recover` gives the run its end.
 
     Exit code: 0 kept or nothing to do, 2 a file is not usable, 3 refused and nothing changed, 4 not kept for cause, 5
-    not kept for lack of evidence (both restored and verified), 6 a person is needed, 7 another change of the service is
-    open, 130 interrupted (restored and verified).
+    not kept for lack of evidence (both restored and verified), 6 a person is needed, 7 another change of the service or
+    on a host is open, 9 contact is lost and the host restores itself, 130 interrupted (restored and verified).
     """
     from changectl.cli._failures import tell
     from changectl.cli._orders import check_files, order_of

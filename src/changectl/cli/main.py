@@ -29,7 +29,8 @@ Examples:
 \b
 Exit codes: 0 kept or nothing to do, 1 unexpected, 2 usage or files,
 3 refused and nothing changed, 4 not kept for cause, 5 not kept for lack of evidence,
-6 a person is needed, 7 another change is open, 130 interrupted.
+6 a person is needed, 7 another change is open, 9 the host restores itself,
+130 interrupted.
 
 \b
 Completion for bash (zsh and fish likewise), in ~/.bashrc:

@@ -48,7 +48,7 @@ def command(service: str, reason: str, output: OutputOptions) -> int:
         return 0
     Printer().line(f"broke the lock of service {service}: {held}")
     Printer().line(
-        f"what that run left behind is not known: changectl status {service}, then changectl revert {held.run}"
+        f"what that run left behind is not known: changectl status {service}, then changectl recover {held.run}"
     )
     return 0
 

@@ -20,6 +20,7 @@ import changectl
 from changectl.adapters.checks import TestinfraChecks
 from changectl.adapters.clock import SystemClock
 from changectl.adapters.doors import HostDoors
+from changectl.adapters.heart import HostHeart
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.loadgen import build_zip
 from changectl.adapters.playbooks import RunnerPlaybooks
@@ -69,6 +70,7 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
         tools = Tools(
             inventory=inventory,
             doors=HostDoors(playbooks, password, interrupts.check),
+            heart=HostHeart(HostDoors(playbooks, password).open),
             playbooks=RunnerPlaybooks(source, playbooks, vaults, password),
             journal=around_journal(store.journal),
             records=store.records,
@@ -81,6 +83,7 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
             generator=build_zip,
             nvml_source=nvml_bindings,
             ask=partial(ask_person, check=interrupts.check),
+            leave=leave,
             new_run=new_run,
             actor=actor(),
             version=changectl.__version__,
@@ -98,6 +101,12 @@ def all_hosts(hosts: HostOptions) -> tuple[Sequence[HostAddress], HostDoors]:
     password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None
     inventory = AnsibleInventory(Path(project.inventory), playbooks, hosts.limit, tuple(map(absolute, hosts.vault_ids)))
     return inventory.hosts("all"), HostDoors(playbooks, password)
+
+
+def leave(text: str, exit_code: int) -> None:
+    """End this process as if it were killed, after a last word; every event is on disk already."""
+    os.write(2, f"\n{text}\n".encode())
+    os._exit(exit_code)
 
 
 def new_run(service: str) -> str:

@@ -70,6 +70,12 @@ class ContactLost(ChangectlError):
     reason = "contact_lost"
 
 
+class LeftToHost(ContactLost):
+    """A host with an armed dead-man does not answer: it restores itself, and `changectl recover` settles the run."""
+
+    reason = "left_to_host"
+
+
 class HostCallError(ChangectlError):
     """The host program answered that it did not do what was asked; `reason` is its stable word for why.
 

@@ -166,6 +166,13 @@ def some_levels(levels: dict[str, LevelLoad]) -> dict[str, LevelLoad]:
     return levels
 
 
+def _lease(value: Any) -> float:
+    seconds = _duration(value)
+    if not 2 <= seconds <= 86_400:
+        raise fault(f"a lease of `{value}`", "write between 2s (nothing may hiccup) and 1d (a long wait), like `5m`")
+    return seconds
+
+
 def _never(_value: Any, info: ValidationInfo) -> None:
     raise fault(f"`{info.field_name}` is not supported in this version", "leave the key out")
 
@@ -193,6 +200,7 @@ Version = Annotated[int, BeforeValidator(_version), WithJsonSchema({"enum": [1, 
 Name = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{_NAME.pattern}$"})]
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1})]
 Duration = Annotated[float, BeforeValidator(_duration), _text_schema("a duration", "800ms", "45m")]
+Lease = Annotated[float, BeforeValidator(_lease), _text_schema("a duration of 2 s to a day", "5m")]
 SettingValue = Annotated[
     Value, PlainValidator(_setting_value), _text_schema("text as it stands in the file, or absent")
 ]

@@ -1,9 +1,11 @@
-"""How a step can end, and which exit code says so. The only place where outcome and cause become a number."""
+"""How a step can end, which exit code says so, and the one legal next move of a step that was cut off."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Outcome(StrEnum):
@@ -31,8 +33,10 @@ FOR_CAUSE = frozenset({
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
 NOTHING_WRITTEN = frozenset({
     "changed_by_other", "immutable", "read_only", "disk_full", "not_permitted", "not_found", "cannot_keep_metadata",
-    "not_captured", "other_user",
+    "not_captured", "other_user", "not_armed",
 })  # fmt: skip
+# Somebody else's run has the host: the same as a lock in the record.
+HELD = frozenset({"held", "armed_by_other"})
 INTERRUPTED = "interrupted"
 UNEXPECTED = "unexpected_error"
 
@@ -53,7 +57,7 @@ class Ending:
         if self.outcome in (Outcome.REVERT_UNVERIFIED, Outcome.REVERT_FAILED):
             return 6
         if self.outcome is Outcome.REFUSED:
-            return 3
+            return 7 if self.reason in HELD else 3
         return _reverted(self.reason)
 
 
@@ -64,3 +68,57 @@ def _reverted(reason: str) -> int:
         return 1
     # Whatever else ended the trial (an invalid comparison, a host that did not answer) left it without evidence.
     return 4 if reason in FOR_CAUSE else 5
+
+
+class Found(StrEnum):
+    """What a host says of a run that was cut off."""
+
+    UNTOUCHED = "untouched"  # nothing was ever armed there, so nothing was changed
+    KEPT = "kept"  # the host has on record that it was judged and kept
+    RESTORED = "restored"  # the host has on record that the saved configuration is back
+    OPEN = "open"  # armed, and nothing was decided
+
+
+class Move(StrEnum):
+    """What is to be done about a step that was cut off."""
+
+    ABORT = "abort"  # close it: nothing was changed anywhere
+    KEEP = "keep"  # close it as kept: every host says so
+    RESTORE = "restore"  # bring the saved configuration back, prove it, close it
+
+
+def found_on(standing: Mapping[str, Any], *, begun: bool) -> Found:
+    """What a host's `standing` answer means for the run.
+
+    Args:
+        standing: the answer.
+        begun: whether the journal announced that the host would be armed.
+    """
+    if standing.get("armed"):
+        return Found.OPEN
+    decided, fired = (_record(standing, name) for name in ("disarmed", "fired"))
+    if _generation(fired) > _generation(decided):  # the later one counts: what was disarmed may have been armed again
+        done = fired.get("state") == "done" and fired.get("outcome") in ("restored", "nothing_to_do")
+        return Found.RESTORED if done else Found.OPEN
+    if decided:
+        return Found.KEPT if decided.get("outcome") == Outcome.KEPT else Found.RESTORED
+    return Found.OPEN if begun and standing.get("generation") is None else Found.UNTOUCHED
+
+
+def _record(standing: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = standing.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _generation(record: Mapping[str, Any]) -> int:
+    value = record.get("generation")
+    return value if isinstance(value, int) else 0 if record else -1
+
+
+def next_move(found: Sequence[Found]) -> Move:
+    """The one legal next move for a step that was cut off: what every host agrees on, else the saved configuration."""
+    if all(one is Found.UNTOUCHED for one in found):
+        return Move.ABORT
+    if all(one is Found.KEPT for one in found):
+        return Move.KEEP
+    return Move.RESTORE

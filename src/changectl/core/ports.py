@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from changectl.core.lease import Lease
+
 Json = Mapping[str, Any]
 Progress = Callable[[Json], None]
 
@@ -49,6 +51,28 @@ class Doors(Protocol):
 
     def open(self, host: HostAddress) -> Door:
         """Connect (host key checked, as Ansible would) and start the host program. Raises ContactLost or Refused."""
+
+
+class Beating(Protocol):
+    """A lease that is being kept alive."""
+
+    @property
+    def lost(self) -> str | None:
+        """Why the lease is ours no more, as the host said; None: as far as is known it is."""
+
+    @property
+    def left(self) -> float:
+        """Seconds until the host acts by itself if it hears nothing more."""
+
+    def stop(self) -> None:
+        """Give no more signs of life."""
+
+
+class Heart(Protocol):
+    """Gives signs of life to hosts while a run acts there."""
+
+    def beat(self, host: HostAddress, lease: Lease, args: Json) -> Beating:
+        """Extend the lease again and again until it is stopped or lost; `args` are those of the call `extend`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +190,7 @@ class Memory(Protocol):
         """How long the service's last good start took; None: never measured."""
 
     def unfinished(self, service: str) -> Sequence[str]:
-        """Runs on the service that were opened, never closed, and not taken back since: nobody knows their end."""
+        """Runs on the service whose end is not recorded, or that need a person, and that nobody settled since."""
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest of the model that an earlier run kept; None: none."""

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from changectl.core.errors import InputError, Problem
-from changectl.core.fields import AbsolutePath, NotYet, ProjectPath
+from changectl.core.fields import AbsolutePath, Lease, ProjectPath
 from changectl.core.grammar import Grammar, validate
 from changectl.core.source import Path, Place, Source, decode
 
@@ -29,7 +29,7 @@ class ProjectFile(Grammar):
     services: ProjectPath | None = Field(None, description="folder of service files; default: beside the inventory")
     key_file: ProjectPath = Field(".changectl/key", description="key that encrypts saved configuration")
     state_dir: AbsolutePath | None = Field(None, description="changectl's folder on the hosts")
-    lease: NotYet = Field(None, description="how long a host waits for a sign of life before it restores")
+    lease: Lease | None = Field(None, description="how long a host waits for a sign of life before it restores")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Project:
     services: PurePath
     key_file: PurePath
     state_dir: str | None = None
+    lease: float | None = None
 
 
 def load(content: bytes | str, file: str) -> ProjectFile:

@@ -24,6 +24,7 @@ from changectl.core.fields import (
     AbsolutePath,
     Duration,
     HostPath,
+    Lease,
     Level,
     Line,
     Name,
@@ -136,7 +137,9 @@ class Service(Grammar):
         None, description="how long requests in work may take to end: the stop grace has to cover it"
     )
     state_dir: AbsolutePath | None = Field(None, description="changectl's folder on the hosts")
-    lease: NotYet = Field(None, description="how long a host waits for a sign of life before it restores")
+    lease: Lease | None = Field(
+        None, description="how long a host waits for a sign of life before it restores", examples=["5m"]
+    )
 
     _source: Source = PrivateAttr(default_factory=lambda: Source("", None))
 

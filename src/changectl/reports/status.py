@@ -46,7 +46,7 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
                 blocks.append(Line(f"run {run} is going on, as far as can be seen from here", "warning"))
             else:
                 blocks.append(Line(f"run {run} was begun and its end is not recorded; its process is gone", "bad"))
-                blocks.append(Line(f"- bring the saved configuration back: changectl revert {run}"))
+                blocks.append(Line(f"- settle it by what its hosts say: changectl recover {run}"))
         for open_run in status.needs_person:
             blocks += _person(open_run)
         flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from changectl.core.errors import ChangectlError
-from changectl.core.history import SUMMARY_KINDS, runs
+from changectl.core.history import SUMMARY_KINDS
+from changectl.core.history_runs import open_work
 from changectl.core.ports import Records
 from changectl.store.journal import SqlJournal
 
@@ -25,9 +26,9 @@ class RunMemory:
         return None
 
     def unfinished(self, service: str) -> list[str]:
-        """Runs that were opened, never closed, and not settled since: by a revert, or by accepting what stands."""
+        """Runs whose end is not recorded, or that need a person, and that nobody settled since."""
         events = self._journal.select(runs=self._runs(service), kinds=SUMMARY_KINDS)
-        return [run.run for run in runs(events) if run.unfinished]
+        return [run.run for run in open_work(events)]
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest that the last run on this instance took; None: none, or its evidence is gone."""

@@ -16,6 +16,7 @@ from changectl.core.service import Service
 from changectl.core.step import Step
 from changectl.workflow.conditions import LoadPlan, load_plan
 from changectl.workflow.recorder import Recorder
+from changectl.workflow.revert_order import way_to_settle
 from changectl.workflow.steps import run_step
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
@@ -82,11 +83,9 @@ def refuse_unfinished(service: str, tools: Tools) -> None:
     """Raises Refused while an earlier run of the service has no end: its configuration may still be in force."""
     unfinished = tools.memory.unfinished(service)
     if unfinished:
-        raise Refused(
-            f"run {unfinished[0]} on service {service} was cut off and never ended; "
-            f"bring its saved configuration back first: changectl revert {unfinished[0]}",
-            reason="unfinished_run",
-        )
+        way = way_to_settle(unfinished[0], tools)
+        text = f"what run {unfinished[0]} left behind on service {service} is not known: {way}"
+        raise Refused(text, reason="unfinished_run")
 
 
 def _loads(order: Order) -> list[LoadPlan]:

@@ -14,10 +14,9 @@ from changectl.core.observed import Capture
 from changectl.core.stopping import drain
 from changectl.workflow.contact import Contact
 from changectl.workflow.hold import Hold, short
+from changectl.workflow.lease import HostLease
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.tools import Tools
-
-FIRST_GENERATION = 1
 
 
 @dataclass(kw_only=True)
@@ -37,7 +36,7 @@ class Attempt(Hold):
     refused: bool = False
 
     @classmethod
-    def of(cls, contact: Contact, recorder: Recorder, tools: Tools) -> Attempt:
+    def of(cls, contact: Contact, lease: HostLease, recorder: Recorder, tools: Tools) -> Attempt:
         """The attempt that a step makes on an instance it contacted."""
         target, wanted = contact.target, contact.wanted
         return cls(
@@ -45,7 +44,7 @@ class Attempt(Hold):
             recorder=recorder,
             tools=tools,
             host_run_name=host_run_name(recorder.run, recorder.step),
-            generation=FIRST_GENERATION,
+            lease=lease,
             observed=contact.observed,
             model=contact.model,
             edit_path=contact.edit.path,

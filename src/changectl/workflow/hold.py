@@ -10,6 +10,7 @@ from typing import Any
 from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
 from changectl.core.stopping import stop_timeout
+from changectl.workflow.lease import HostLease
 from changectl.workflow.ready import NotReady, Ready, deadline_for, wait_ready
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
@@ -29,7 +30,7 @@ class Hold:
         recorder: the journal of the run that acts.
         tools: the ports.
         host_run_name: the run folder on the host that holds the snapshot.
-        generation: the right to act there; grows when somebody takes a run over.
+        lease: the right to act there.
         observed: files and process as they were saved.
         model: the model's manifest as it was saved.
         edit_path: the file that the change writes.
@@ -46,7 +47,7 @@ class Hold:
     recorder: Recorder
     tools: Tools
     host_run_name: str
-    generation: int
+    lease: HostLease
     observed: Observed
     model: Model
     edit_path: str
@@ -63,7 +64,7 @@ class Hold:
     @property
     def host_run(self) -> dict[str, Any]:
         """Which run and generation a host call belongs to."""
-        return self.target.with_state({"run": self.host_run_name, "generation": self.generation})
+        return self.target.with_state({"run": self.host_run_name, "generation": self.lease.generation})
 
     @property
     def stop_timeout(self) -> float:
@@ -96,24 +97,29 @@ class Hold:
         self._log_end_known = self._seen()
         if not self._log_end_known:
             self.touched, self._stopped_at = True, self.tools.clock.monotonic()
-        self._take_over()
-        body = {"host": self.target.name, "play": "restore", "path": self.edit_path, "generation": self.generation}
+        self.lease.take_over()
+        body = {"host": self.target.name, "play": "restore", "path": self.edit_path,
+                "generation": self.lease.generation}  # fmt: skip
         with self.recorder.acting("restore", body) as outcome:
             result = self.play("restore", {"changectl_only": [self.edit_path]})
             self.restored = True
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 
+    def insist(self) -> None:
+        """From here on a record that cannot be written does not stop anything: the way back matters more."""
+        self.recorder = self.lease.recorder = self.recorder.insisting()
+
+    def stand_down(self) -> None:
+        """The saved configuration is proven to run: the dead-man is not needed any more."""
+        try:
+            self.lease.disarm("reverted")
+        except Exception as error:  # noqa: BLE001 - it is back already; the dead-man would compare and do nothing
+            self.tools.reporter.note(f"{self.target.name}: its dead-man could not be disarmed: {error}")
+
     def find_log_end(self) -> None:
         """After a restore: what an unread log holds up to now must not count against the new start."""
         if not self._log_end_known:
             self.log_cursor = self.target.status().cursor
-
-    def _take_over(self) -> None:
-        """Raise the generation above every one that the host has seen, or that we know of where it does not answer."""
-        known = 0
-        with suppress(ChangectlError):
-            known = self.target.ask("generation", {"run": self.host_run_name})["generation"] or 0
-        self.generation = max(self.generation, known) + 1
 
     def _seen(self) -> bool:
         try:
@@ -134,27 +140,32 @@ class Hold:
         self, play: str, variables: Mapping[str, Any], *, action: str | None = None, drop: list[str] | None = None
     ) -> list[dict[str, Any]]:
         """Run one of our plays on this instance's host; returns the host program's answers."""
-        run = self.host_run
-        service = {
-            "daemon_reload": self.daemon_reload,
-            "reset_failed": True,
-            "stop_timeout": self.stop_timeout,
-            "environment_from_snapshot": True,
-            "environment_drop": drop or [],
-            **({"action": action} if action else {}),
-        }
+        run, service = self.host_run, self._service()
         common = {
             "changectl_run": run["run"],
             "changectl_generation": run["generation"],
             "changectl_manager": self.target.manager_argument,
-            "changectl_service": service,
+            "changectl_service": {**service, "environment_drop": drop or [], **({"action": action} if action else {})},
             **self._same_python(),
             "changectl_lock_wait": self.lock_wait,
             **({"changectl_state_dir": run["state_dir"]} if "state_dir" in run else {}),
         }
         timeout = self.lock_wait + self.stop_timeout + PLAY_SPARE
-        result = self.tools.playbooks.run(play, self.target.address, {**common, **variables}, timeout=timeout)
-        return list(result.answers)
+        way_back = {"only": [self.edit_path], "manager": self.target.manager_argument, "service": service}
+        with self.lease.arming(way_back) as arming:
+            given = {**common, **variables, **arming.variables}
+            arming.answers = self.tools.playbooks.run(play, self.target.address, given, timeout=timeout).answers
+        return list(arming.answers)
+
+    def _service(self) -> dict[str, Any]:
+        """How the host stops and starts the service, on the way there and on the way back."""
+        return {
+            "daemon_reload": self.daemon_reload,
+            "reset_failed": True,
+            "stop_timeout": self.stop_timeout,
+            "environment_from_snapshot": True,
+            "environment_drop": [],
+        }
 
     def _same_python(self) -> dict[str, str]:
         """The Python that the door found, for the plays too: Ansible's own search may find another, or a broken one.

@@ -8,8 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core.errors import ChangectlError
-from changectl.core.ports import Journal, Json
+from changectl.core.ports import Event, Journal, Json
 from changectl.workflow.secrets import Secrets
+
+
+class Deed(dict[str, Any]):
+    """The outcome of a side effect while it happens; `intent` is the event that announced it, where it was stored."""
+
+    intent: Event | None = None
 
 
 @dataclass(frozen=True)
@@ -26,26 +32,27 @@ class Recorder:
         """For the way back: a record that cannot be written must not leave an unjudged configuration in force."""
         return replace(self, insist=True)
 
-    def note(self, kind: str, body: Json) -> None:
-        """Commit a fact; known secrets in it are replaced.
+    def note(self, kind: str, body: Json) -> Event | None:
+        """Commit a fact; known secrets in it are replaced. None: it could not be stored, and had not to be.
 
         Raises:
             ChangectlError: it cannot be stored; never while insisting.
         """
         try:
-            self.journal.append(self.run, kind, self.secrets.clean(body), step=self.step)
+            return self.journal.append(self.run, kind, self.secrets.clean(body), step=self.step)
         except Exception:
             if not self.insist:
                 raise
+        return None
 
     @contextmanager
-    def acting(self, name: str, body: Json) -> Iterator[dict[str, Any]]:
+    def acting(self, name: str, body: Json) -> Iterator[Deed]:
         """Commit the intent, yield the outcome to be filled in, commit it; a failure is an outcome too.
 
         When the intent cannot be committed the side effect does not happen.
         """
-        self.note(f"{name}.intent", body)
-        outcome: dict[str, Any] = {}
+        outcome = Deed()
+        outcome.intent = self.note(f"{name}.intent", body)
         try:
             yield outcome
         except ChangectlError as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core.errors import ContactLost
 from changectl.core.observed import Model, Observed, ProcessFacts
 from changectl.workflow.conditions import VOLATILE
 from changectl.workflow.hold import Hold
@@ -15,13 +16,14 @@ from changectl.workflow.ready import NotReady, Ready
 REVERTED = "reverted"
 UNVERIFIED = "revert_unverified"
 FAILED = "revert_failed"
+LEFT = "left_to_host"  # no outcome yet: the host's dead-man restores it, and `recover` proves that
 
 
 @dataclass(frozen=True)
 class Restored:
     """How the way back ended."""
 
-    outcome: str  # reverted, revert_unverified or revert_failed
+    outcome: str  # reverted, revert_unverified, revert_failed or left_to_host
     detail: str
 
 
@@ -68,10 +70,34 @@ def _page_evidence(hold: Hold, missing: dict[str, str]) -> dict[str, str]:
 
 
 def bring_back(hold: Hold) -> Restored:
-    """Restore the saved configuration and prove it; whatever goes wrong is an outcome, never an exception."""
+    """Restore the saved configuration, prove it and disarm; whatever goes wrong is an outcome, never an exception.
+
+    A host that does not answer is asked again for the length of its lease; after that it is left to its dead-man.
+    """
+    until = hold.lease.patience()
+    while True:
+        try:
+            return _bring_back(hold)
+        except ContactLost as error:
+            if hold.lease.wait_for_contact(error, until):
+                continue
+            hold.lease.stop_beating()
+            return _out_of_reach(hold, error)
+
+
+def _out_of_reach(hold: Hold, error: ContactLost) -> Restored:
+    name = hold.target.name
+    if hold.lease.armed is False:
+        return Restored(FAILED, f"{name}: the saved configuration could not be restored: {error}")
+    return Restored(LEFT, f"{name} does not answer, and its dead-man restores the saved configuration there ({error})")
+
+
+def _bring_back(hold: Hold) -> Restored:
     target = hold.target
     try:
         hold.restore()
+    except ContactLost:
+        raise
     except Exception as error:  # noqa: BLE001 - every way to fail is an outcome that a person has to hear of
         if not hold.restored:
             return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
@@ -79,11 +105,18 @@ def bring_back(hold: Hold) -> Restored:
     try:
         hold.find_log_end()
         ready = hold.wait()
+    except ContactLost:
+        raise
     except Exception as error:  # noqa: BLE001 - as above
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
-    if isinstance(ready, NotReady):
-        return _prove(hold, None, [f"it does not answer: {ready.text}"])
-    return _prove(hold, ready, [])
+    end = (
+        _prove(hold, None, [f"it does not answer: {ready.text}"])
+        if isinstance(ready, NotReady)
+        else (_prove(hold, ready, []))
+    )
+    if end.outcome == REVERTED:
+        hold.stand_down()
+    return end
 
 
 def left_alone(hold: Hold, *, edited_by_other: bool) -> bool:
@@ -121,6 +154,8 @@ def _prove(hold: Hold, ready: Ready | None, missing: list[str]) -> Restored:
         with hold.recorder.acting("verify", {"host": target.name}) as outcome:
             missing = missing + verify(hold, proof, compare_process=ready is not None)
             outcome.update(proof, missing=missing, verified=not missing)
+    except ContactLost:
+        raise
     except Exception as error:  # noqa: BLE001 - a proof that cannot be taken is none
         missing = [*missing, f"the proof could not be taken: {error}"]
     if missing:

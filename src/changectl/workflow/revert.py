@@ -6,18 +6,20 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from changectl.core.errors import ChangectlError, Refused
+from changectl.core.errors import ChangectlError, LeftToHost, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.observed import Model, Observed
 from changectl.core.placing import Placed
 from changectl.core.stopping import drain
-from changectl.workflow.attempt import FIRST_GENERATION, host_run_name
+from changectl.workflow.attempt import host_run_name
 from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.interrupts import Interrupted
+from changectl.workflow.lease import HostLease, lease_seconds
+from changectl.workflow.leaving import watching
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import REVERTED, bring_back
+from changectl.workflow.restore import LEFT, REVERTED, bring_back
 from changectl.workflow.revert_order import KeptEdit, Revert, later_run, refuse_unfinished_others, what_to_revert
 from changectl.workflow.target import Target
 from changectl.workflow.telling import with_teller
@@ -88,14 +90,24 @@ def _accepted(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools
         return Ending(Outcome.REFUSED, "run_finished", text)
     try:
         with ExitStack() as doors:
-            for hold, edit in _holds(order, placed, tools, recorder, doors):
-                facts = hold.target.inspect().files.get(edit.path)
-                recorder.note("accepted", {"host": edit.instance, "path": edit.path,
-                                           "sha256": facts.sha256 if facts else None})  # fmt: skip
+            for hold, edit in holds_of(order, placed, tools, recorder, doors):
+                _accept(hold, edit)
     except ChangectlError as error:
         return Ending(Outcome.REFUSED, error.reason, tools.secrets.redactor.text(str(error)))
     text = f"what stands on the hosts was accepted without a judgement by {tools.actor}"
     return Ending(Outcome.KEPT_UNJUDGED, "accepted_present", text)
+
+
+def _accept(hold: Hold, edit: KeptEdit) -> None:
+    hold.lease.take()
+    hold.lease.armed = None  # whether an earlier owner armed it only the host knows
+    try:
+        facts = hold.target.inspect().files.get(edit.path)
+        hold.recorder.note("accepted", {"host": edit.instance, "path": edit.path,
+                                        "sha256": facts.sha256 if facts else None})  # fmt: skip
+        hold.lease.disarm("accepted")
+    finally:
+        hold.lease.give_back()
 
 
 def _carried_out(
@@ -103,7 +115,8 @@ def _carried_out(
 ) -> Ending:
     try:
         with ExitStack() as doors:
-            holds = _holds(order, placed, tools, recorder, doors)
+            holds = holds_of(order, placed, tools, recorder, doors)
+            doors.enter_context(watching(tools, lambda: [hold.lease for hold, _ in holds]))
             waiting = _changed(holds, later)
             if later:
                 _refuse_other_files(holds, later)
@@ -113,6 +126,8 @@ def _carried_out(
                 return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
             with tools.interrupts.ignored():
                 return _bring_all_back(waiting)
+    except LeftToHost:
+        raise  # the run stays open: how it ends is not known yet
     except ChangectlError as error:
         return Ending(Outcome.REFUSED, error.reason, tools.secrets.redactor.text(str(error)))
     except Interrupted as error:
@@ -121,9 +136,10 @@ def _carried_out(
         return Ending(Outcome.ABORTED, UNEXPECTED, tools.secrets.redactor.text(f"{type(error).__name__}: {error}"))
 
 
-def _holds(
+def holds_of(
     order: Revert, placed: Sequence[Placed], tools: Tools, recorder: Recorder, doors: ExitStack
 ) -> list[tuple[Hold, KeptEdit]]:
+    """What is needed to bring every edit back, with open doors. Raises Refused where an instance is gone."""
     targets: dict[str, Target] = {}
     for one in placed:
         if any(edit.instance == one.name for edit in order.edits):
@@ -143,12 +159,13 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
     drains = [
         drain(target.engine, process, target.service.drain, None, None) for process in (observed.process, running)
     ]
+    folder = host_run_name(run, edit.step)
     return Hold(
         target=target,
         recorder=recorder,
         tools=tools,
-        host_run_name=host_run_name(run, edit.step),
-        generation=FIRST_GENERATION + 1,
+        host_run_name=folder,
+        lease=HostLease(target, recorder, tools, folder, lease_seconds(target, tools)),
         observed=observed,
         model=Model.read(saved["model"]),
         edit_path=edit.path,
@@ -209,8 +226,15 @@ def _first_saved(holds: Sequence[tuple[Hold, KeptEdit]], done: set[str]) -> list
 
 def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
     ends = []
+    waiting[0][0].lease.take()  # refused here, nothing was done yet
     for hold, _ in waiting:
-        end = bring_back(hold)
+        try:
+            end = bring_back(hold)
+        finally:
+            hold.lease.give_back()
+        if end.outcome == LEFT:
+            hold.recorder.insisting().note("contact.lost", {"text": end.detail})
+            raise LeftToHost(f"{end.detail}\nWhen it answers again: changectl recover {hold.recorder.run}")
         ends.append(end)
         if end.outcome != REVERTED:
             break

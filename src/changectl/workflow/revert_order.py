@@ -62,7 +62,7 @@ def what_to_revert(run: str, events: Sequence[Event], reason: str, others: Seque
     if not finished:
         # Cut off: whatever was saved may have been changed, and only the host knows.
         steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}
-    edits = [edit for step in sorted(steps, reverse=True) for edit in _edits(step, events)]
+    edits = [edit for step in sorted(steps, reverse=True) for edit in edits_of(step, events)]
     if finished and not edits:
         raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
     before = _last_revert(run, others)
@@ -82,7 +82,8 @@ def _in_force(body: Mapping[str, Any]) -> bool:
     return Outcome(body["outcome"]).in_force and body.get("reason") != "nothing_to_do"
 
 
-def _edits(step: int, events: Sequence[Event]) -> list[KeptEdit]:
+def edits_of(step: int, events: Sequence[Event]) -> list[KeptEdit]:
+    """What a step edited on the instances whose state it had saved."""
     captures = {event.body["host"]: event.body for event in events
                 if event.step == step and event.kind == "capture.outcome" and event.body.get("ok")}  # fmt: skip
     return [
@@ -115,15 +116,23 @@ def refuse_unfinished_others(order: Revert, tools: Tools) -> bool:
             behind is not known, and neither is what a revert of an older one would leave.
     """
     if order.reverts and not order.finished:
-        text = f"run {order.run} was the revert of {order.reverts}, and was cut off: changectl revert {order.reverts}"
+        text = f"run {order.run} was the revert of {order.reverts}: {way_to_settle(order.run, tools)}"
         raise Refused(text, reason="unfinished_run")
     unfinished = list(tools.memory.unfinished(order.service))
     again = [run for run in unfinished if _reverts(run, tools) == order.run]
     others = [run for run in unfinished if run != order.run and run not in again]
     if others and order.run not in unfinished:
-        text = f"run {others[0]} on service {order.service} was cut off and never ended: revert that one first"
+        text = f"what run {others[0]} left behind on service {order.service} is not known: "
+        text += way_to_settle(others[0], tools)
         raise Refused(text, reason="unfinished_run")
     return bool(again)
+
+
+def way_to_settle(run: str, tools: Tools) -> str:
+    """What is the matter with a run whose end is open or not proven, and the command that settles it."""
+    if not any(event.kind == "run.closed" for event in tools.journal.events(run)):
+        return f"it was cut off and never ended. Settle it first: changectl recover {run}"
+    return f"it ended, but its way back is not proven. Settle it first: changectl revert {_reverts(run, tools) or run}"
 
 
 def _reverts(run: str, tools: Tools) -> str | None:

@@ -7,21 +7,22 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from changectl.core.digest import sha256
-from changectl.core.errors import ChangectlError, Refused
+from changectl.core.errors import ChangectlError, LeftToHost, Refused
 from changectl.core.judgement import Judgement, Verdict
 from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.precheck import refusal
-from changectl.workflow.attempt import Attempt
+from changectl.workflow.attempt import Attempt, host_run_name
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
 from changectl.workflow.interrupts import Interrupted
+from changectl.workflow.lease import HostLease, lease_seconds
+from changectl.workflow.leaving import watching
 from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import FAILED, REVERTED, Restored, bring_back, collect_evidence, left_alone
+from changectl.workflow.restore import FAILED, LEFT, REVERTED, Restored, bring_back, collect_evidence, left_alone
+from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import Acceptance, NotKept, Trial, still_good, try_change
-
-NOT_ARMED = "this version has no dead-man: until the run ends, the journal alone knows the way back"
 
 WEIGHT = {Verdict.REGRESSED: 3, Verdict.INVALID: 2, Verdict.INCONCLUSIVE: 1}
 
@@ -33,6 +34,7 @@ class StepRun:
     tools: Tools
     recorder: Recorder
     acceptance: Acceptance
+    leases: dict[str, HostLease] = field(default_factory=dict)  # by instance
     attempts: list[Attempt] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)  # one of each instance that was tried, in order
 
@@ -62,6 +64,7 @@ def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorde
     recorder.note("step.started", {"change": acceptance.step.change.describe()})
     run = StepRun(tools, recorder, acceptance)
     with ExitStack() as doors:
+        doors.enter_context(watching(tools, run.leases.values))
         ending = _story(run, placed, doors)
         if not ending.outcome.in_force:
             _close(run, ending)
@@ -102,11 +105,12 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
             _checked(run, contacts)
             text = "the configuration already says so: nothing to do"
             return _close(run, Ending(Outcome.KEPT, "nothing_to_do", text))
-        run.attempts = [Attempt.of(contact, run.recorder, run.tools) for contact in contacts]
+        run.attempts = [
+            Attempt.of(contact, run.leases[contact.target.name], run.recorder, run.tools) for contact in contacts
+        ]
         for attempt in run.attempts:
             attempt.save()
         _checked(run, contacts)
-        _arm(run)
         for attempt in run.attempts:
             _try(run, attempt, fresh_baseline=len(placed) > 1)
         return _close(run, _keep(run))  # kept is what is recorded as kept: if that fails, it goes back
@@ -123,6 +127,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
 def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
     target = open_target(placed, run.tools)
     doors.callback(target.close)
+    _lease(run, target, doors)
     contact = make_contact(target, run.acceptance.step, run.tools)
     if not contact.changes_nothing:
         assert_from(contact)  # a plan that was carried out already is done, not wrong
@@ -135,6 +140,15 @@ def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
                                "after_sha": sha256(edit.after), "diff": diff})  # fmt: skip
     run.tools.reporter.note(f"{target.name}: {run.acceptance.step.change.describe()} in {edit.path}")
     return contact
+
+
+def _lease(run: StepRun, target: Target, doors: ExitStack) -> None:
+    """Take the host before anything is read there, so that nobody else changes it meanwhile."""
+    folder = host_run_name(run.recorder.run, run.recorder.step)
+    lease = HostLease(target, run.recorder, run.tools, folder, lease_seconds(target, run.tools))
+    run.leases[target.name] = lease
+    doors.callback(lease.give_back)
+    lease.take()
 
 
 def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
@@ -153,11 +167,6 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
         raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in failing), reason="precheck_failed")
     for attempt in run.attempts:
         attempt.require_restorable()
-
-
-def _arm(run: StepRun) -> None:
-    for attempt in run.attempts:
-        run.recorder.note("arm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
 
 
 def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
@@ -189,16 +198,13 @@ def _keep(run: StepRun) -> Ending:
     for attempt, trial in zip(run.attempts, run.trials, strict=True):
         run.tools.interrupts.check()
         still_good(attempt, trial.process, run.tools.clock)
-    _disarm(run, run.recorder)
-    run.tools.interrupts.check()  # the last moment: from here on it is kept
+    run.tools.interrupts.check()  # the last moment: what a host has on record as kept is kept
+    with run.tools.interrupts.ignored():
+        for attempt in run.attempts:
+            attempt.lease.disarm("kept")
     if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
         return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
     return Ending(Outcome.KEPT, "kept", "kept: no gross harm was seen; the expected gain was not judged")
-
-
-def _disarm(run: StepRun, recorder: Recorder) -> None:
-    for attempt in run.attempts:
-        recorder.note("disarm.outcome", {"host": attempt.target.name, "armed": False, "why": NOT_ARMED})
 
 
 def _undo(run: StepRun, reason: str, text: str) -> Ending:
@@ -210,7 +216,7 @@ def _undo(run: StepRun, reason: str, text: str) -> Ending:
     run.tools.reporter.note(f"not kept ({reason}): {text}")
     with run.tools.interrupts.ignored():
         ends = [_back(run, attempt, text) for attempt in run.touched if not _alone(run, attempt, reason)]
-        _disarm(run, run.recorder.insisting())
+    _leave(run, ends)
     failed = [end for end in ends if end.outcome != REVERTED]
     if failed:
         worst = FAILED if any(end.outcome == FAILED for end in failed) else failed[0].outcome
@@ -221,18 +227,28 @@ def _undo(run: StepRun, reason: str, text: str) -> Ending:
     return Ending(Outcome.REVERTED, reason, text)
 
 
+def _leave(run: StepRun, ends: Sequence[Restored]) -> None:
+    """Raises LeftToHost where a host with an armed dead-man does not answer: the run stays open until `recover`."""
+    left = [end.detail for end in ends if end.outcome == LEFT]
+    if left:
+        text = run.tools.secrets.redactor.text("\n".join(left))
+        run.recorder.insisting().note("contact.lost", {"text": text})
+        raise LeftToHost(f"{text}\nWhen they answer again: changectl recover {run.recorder.run}")
+
+
 def _alone(run: StepRun, attempt: Attempt, reason: str) -> bool:
     """Whether the host refused to write on this instance, and it is proven to run untouched."""
-    attempt.recorder = attempt.recorder.insisting()
+    attempt.insist()
     if not attempt.refused or not left_alone(attempt, edited_by_other=reason == "changed_by_other"):
         return False
     run.tools.reporter.note(f"{attempt.target.name}: nothing was written, and the service runs as before")
+    attempt.stand_down()
     return True
 
 
 def _back(run: StepRun, attempt: Attempt, text: str) -> Restored:
     """Bring one instance back; what failed there is kept as evidence first."""
-    attempt.recorder = attempt.recorder.insisting()
+    attempt.insist()
     collect_evidence(attempt, text)
     end = bring_back(attempt)
     run.tools.reporter.note(end.detail)

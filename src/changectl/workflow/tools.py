@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from changectl.core.ports import Checks, Clock, Doors, Inventory, Journal, Memory, Playbooks, Records, Reporter
+from changectl.core.ports import Checks, Clock, Doors, Heart, Inventory, Journal, Memory, Playbooks, Records, Reporter
 from changectl.workflow.interrupts import Interrupts
 from changectl.workflow.secrets import Secrets
 
@@ -16,6 +16,7 @@ class Tools:
 
     inventory: Inventory
     doors: Doors
+    heart: Heart
     playbooks: Playbooks
     journal: Journal
     records: Records
@@ -27,6 +28,7 @@ class Tools:
     generator: Callable[[], bytes]  # the load generator as it travels to the caller's host
     nvml_source: Callable[[], str | None]  # the NVML bindings as they travel to a host
     ask: Callable[[str], bool]  # a yes-or-no question to a person; False where there is no terminal or no answer
+    leave: Callable[[str, int], None]  # say it and end this process at once, with that exit code
     new_run: Callable[[str], str]  # service -> a run id that no other controller will make
     secrets: Secrets
     actor: str  # who runs this: user@machine

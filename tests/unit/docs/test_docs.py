@@ -117,7 +117,7 @@ def test_the_readme_has_the_same_exit_codes(name: str) -> None:
 def test_help_names_only_exit_codes_of_the_table() -> None:
     told = (command.epilog or "").partition("Exit codes:")[2].split("Completion")[0]
 
-    assert set(map(int, re.findall(r"\d+", told))) == set(_exit_codes("docs/reference/exit-codes.md")) - {8, 9}
+    assert set(map(int, re.findall(r"\d+", told))) == set(_exit_codes("docs/reference/exit-codes.md")) - {8}
 
 
 def _exit_codes(name: str) -> dict[int, str]:

@@ -1,0 +1,75 @@
+"""`changectl recover`: settle runs that were cut off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+
+if TYPE_CHECKING:
+    from changectl.cli.wiring import Workplace
+    from changectl.core.lifecycle import Ending
+
+
+@click.command(
+    short_help="Settle a run that was cut off.",
+    epilog=example("changectl recover", "changectl recover 20261130-081502-chat-k3f7"),
+)
+@click.argument("run", metavar="RUN", required=False)
+@host_options
+@output_options
+def command(run: str | None, hosts: HostOptions, output: OutputOptions) -> int:
+    """Give a run that was cut off its end (all of them, where RUN is left out), by asking its hosts what is so there.
+
+    Where every host has on record that the change was judged and kept, it is kept. In all other cases the saved
+    configuration is brought back and proven, or proven to be back already, where a host's dead-man was first. Whatever
+    the dead run may still do on a host is shut out before anything is asked.
+
+    Exit code: 0 settled or nothing to settle, 6 a person is needed, 7 the run still lives or another one has a host, 9
+    a host does not answer: its dead-man restores it, and the run stays open until it can be asked.
+    """
+    from changectl.cli._failures import tell
+    from changectl.cli._present import print_document
+    from changectl.cli._result import show_run
+    from changectl.cli.wiring import workplace
+    from changectl.core import history
+    from changectl.reports.printer import Printer
+    from changectl.workflow.recover import exit_code
+
+    printer = Printer()
+    with workplace(hosts, printer) as work:
+        journal = work.store.journal
+        known = history.runs(journal.select(kinds=history.SUMMARY_KINDS))
+        waiting = [one.run for one in known if one.unfinished]
+        names = waiting if run is None else [history.resolve_run(run, journal.runs())]
+        if not names:
+            if output.json:
+                print_document({"recovered": [], "exit_code": 0}, printer)
+            else:
+                printer.line("No run is unfinished: there is nothing to recover.")
+            return 0
+        code = 0
+        for name in names:
+            ending = _recover(name, work)
+            own = exit_code(ending)
+            code = max(code, own)
+
+            def show(name: str = name, ending: Ending = ending, own: int = own) -> None:
+                show_run(journal.events(name), ending, own, printer, as_json=output.json)
+
+            tell(own, show, f"changectl show {name}")
+        return code
+
+
+def _recover(name: str, work: Workplace) -> Ending:
+    from changectl.adapters.files import load_service
+    from changectl.cli._orders import instances_of
+    from changectl.workflow.recover import open_run, recover
+
+    events = work.store.journal.events(name)
+    reverts = next((event.body.get("reverts") for event in events if event.kind == "run.opened"), None)
+    order = open_run(events, work.store.journal.events(str(reverts)) if reverts else ())
+    service = load_service(order.service, work.project).service
+    return recover(order, instances_of(service, work), work.tools)

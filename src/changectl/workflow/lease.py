@@ -1,0 +1,215 @@
+"""A run's right to act on one host, and the dead-man that restores there when the run gives no sign of life any more.
+
+Taken before anything is read, armed with the first play that changes something, given up only with a decision that the
+host itself has on record: kept, or reverted.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from changectl.core.errors import ContactLost, HostCallError, Locked
+from changectl.core.lease import Lease, length
+from changectl.core.ports import Beating, Event
+from changectl.workflow.recorder import Recorder
+from changectl.workflow.target import Target
+from changectl.workflow.tools import Tools
+
+USUAL_STOP = 90.0  # seconds, systemd's own default, until the unit is read
+GRACE = 5.0  # seconds after a lease that the host gets to begin
+TRY_AGAIN = 1.0  # seconds between two tries to reach a host
+OTHERS = ("held", "armed_by_other")  # the host's words for: somebody else has it
+
+
+@dataclass
+class HostLease:
+    """The lease of one run folder on one host.
+
+    Attributes:
+        target: any instance on the host.
+        recorder: the journal of the run that acts.
+        tools: the ports.
+        run: the run folder on the host.
+        seconds: how long the lease lasts without a sign of life.
+        held: the lease, once it was taken.
+        armed: whether the dead-man is armed; None: a play that should have armed it broke off.
+    """
+
+    target: Target
+    recorder: Recorder
+    tools: Tools
+    run: str
+    seconds: float
+    held: Lease | None = None
+    armed: bool | None = False
+    reboot_safe: bool | None = None
+    _beating: Beating | None = field(default=None, repr=False)
+
+    @property
+    def generation(self) -> int:
+        """The number under which this run may act on the host; 0 before the lease was taken."""
+        return self.held.generation if self.held is not None else 0
+
+    @property
+    def lost(self) -> str | None:
+        """Why the lease is ours no more, as far as is known."""
+        return self._beating.lost if self._beating is not None else None
+
+    def take(self) -> None:
+        """Take the lease, above every generation that the host has seen of this run, and keep it alive.
+
+        Raises:
+            Locked: another run has the host; run and owner are named.
+        """
+        body = {"host": self.target.name, "folder": self.run, "seconds": self.seconds}
+        with self.recorder.acting("lease", body) as outcome:
+            seen = self.target.ask("standing", {"run": self.run}).get("generation")
+            wanted = Lease(self.run, int(seen or 0) + 1, secrets.token_hex(16), self.seconds)
+            answer = self._ask_for(wanted)
+            outcome.update(host=self.target.name, generation=wanted.generation, nonce=wanted.nonce,
+                           taken_over=answer.get("taken_over"))  # fmt: skip
+        self._hold(wanted)
+
+    def take_over(self) -> None:
+        """Shut out whatever an earlier play of this run still does on the host, by a higher generation.
+
+        Without contact the lease stays as it is: the play that follows is refused where it is over.
+        """
+        if self.held is None:
+            self.take()
+            return
+        with suppress(ContactLost):
+            self.take()
+
+    def _ask_for(self, wanted: Lease) -> dict[str, Any]:
+        args = {**wanted.as_args(), "seconds": wanted.seconds, "owner": self.tools.actor,
+                "controller": self.recorder.run}  # fmt: skip
+        try:
+            return self.target.ask("lease", args)
+        except HostCallError as error:
+            if error.reason in OTHERS:
+                raise Locked(str(error), reason=error.reason) from error
+            raise
+
+    def _hold(self, lease: Lease) -> None:
+        self.stop_beating()
+        self.held = lease
+        self._beating = self.tools.heart.beat(self.target.address, lease, self.target.with_state(lease.as_args()))
+
+    @contextmanager
+    def arming(self, way_back: Mapping[str, Any]) -> Iterator[Arming]:
+        """Around a play that changes something: it arms the dead-man first, if that was not done yet.
+
+        Args:
+            way_back: what the dead-man does: `only`, `manager`, `service` of the host call `bring_back`.
+
+        Raises:
+            HostCallError: the play came to its end without an armed dead-man.
+        """
+        if self.armed:
+            yield Arming({})
+            return
+        body = {"host": self.target.name, "folder": self.run, "generation": self.generation}
+        self.armed = None
+        with self.recorder.acting("arm", body) as outcome:
+            arming = Arming({"changectl_arm": {**way_back, **self._nonce(), "head": _head(outcome.intent)}})
+            yield arming
+            answer = arming.answer()
+            if not answer.get("armed"):
+                raise HostCallError(f"{self.target.name}: the dead-man was not armed", reason="not_armed")
+            self.armed, self.reboot_safe = True, bool(answer.get("reboot_safe"))
+            outcome.update(host=self.target.name, armed=True, keeper=answer.get("keeper"), nonce=self._nonce()["nonce"],
+                           reboot_safe=self.reboot_safe, why=answer.get("why"))  # fmt: skip
+
+    def _nonce(self) -> dict[str, Any]:
+        return {"nonce": self.held.nonce} if self.held is not None else {}
+
+    def disarm(self, decision: str) -> None:
+        """Have the host record the decision, which is what makes it one; then the dead-man goes.
+
+        Args:
+            decision: kept, reverted or accepted.
+
+        Raises:
+            HostCallError: reason `lease_lost`: the dead-man was first.
+            ContactLost: whether the host has it on record is not known.
+        """
+        if self.held is None or self.armed is False:
+            return
+        body = {"host": self.target.name, "folder": self.run, "decision": decision, **self._nonce()}
+        with self.recorder.acting("disarm", body) as outcome:
+            head = _head(outcome.intent)
+            answer = self._decide({**self.held.as_args(), "outcome": decision, "head": head})
+            outcome.update(host=self.target.name, decision=decision, nonce=self.held.nonce, head=head,
+                           left_behind=answer.get("left_behind") or [])  # fmt: skip
+            self.armed = False
+
+    def _decide(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """A decision whose answer got lost is asked for again: the host takes the same one twice, and says so."""
+        until = self.patience()
+        while True:
+            try:
+                return self.target.ask("disarm", args)
+            except ContactLost as error:
+                if not self.wait_for_contact(error, until):
+                    raise
+
+    def patience(self) -> float:
+        """Until when, by the monotonic clock, it makes sense to go on trying to reach the host."""
+        return self.tools.clock.monotonic() + self.seconds + GRACE
+
+    def wait_for_contact(self, error: Exception, until: float) -> bool:
+        """Whether it makes sense to try once more to reach the host, after a short while."""
+        left = until - self.tools.clock.monotonic()
+        if self.armed is False or left <= 0:
+            return False
+        what = f"{self.target.name} does not answer, its dead-man will restore it ({error})"
+        self.tools.reporter.waiting(what, elapsed=self.seconds + GRACE - left, expected=self.seconds + GRACE)
+        self.tools.clock.sleep(min(TRY_AGAIN, max(0.1, self.seconds / 10)))
+        return True
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the host acts by itself if it hears nothing more; None: it will not."""
+        return None if self._beating is None or self.armed is False else self._beating.left
+
+    def give_back(self) -> None:
+        """Give the host free, unless its dead-man is still needed; nothing that goes wrong here matters any more."""
+        self.stop_beating()
+        if self.held is not None and self.armed is False:
+            with suppress(Exception):
+                self.target.ask("release", self.held.as_args())
+        self.held = None
+
+    def stop_beating(self) -> None:
+        """Give no more signs of life."""
+        if self._beating is not None:
+            self._beating.stop()
+
+
+@dataclass
+class Arming:
+    """What a play has to be told so that it arms, and what it said."""
+
+    variables: dict[str, Any]
+    answers: Sequence[Mapping[str, Any]] = ()
+
+    def answer(self) -> Mapping[str, Any]:
+        """What the host said of arming."""
+        return next((answer["arm"] for answer in self.answers if isinstance(answer.get("arm"), Mapping)), {})
+
+
+def lease_seconds(target: Target, tools: Tools) -> float:
+    """How long a lease on this instance's host lasts without a sign of life."""
+    service = target.service
+    last = tools.memory.load_seconds(service.service)
+    return length(service.lease, last, service.drain or USUAL_STOP)
+
+
+def _head(event: Event | None) -> dict[str, Any] | None:
+    """The journal's head, as the host witnesses it."""
+    return None if event is None else {"sequence": event.sequence, "hash": event.hash}

@@ -1,0 +1,176 @@
+"""`changectl recover`: settle a run that was cut off, by asking its hosts; never from memory alone.
+
+Every host says what was decided there, or what its dead-man did. What all of them agree on becomes the end of the run;
+in all other cases the saved configuration is brought back, proven, and that is its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from changectl.core.errors import LeftToHost, Refused
+from changectl.core.history_events import ARM, LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, intent
+from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
+from changectl.core.placing import Placed
+from changectl.core.ports import Event
+from changectl.workflow.hold import Hold
+from changectl.workflow.leaving import watching
+from changectl.workflow.recorder import Recorder
+from changectl.workflow.restore import FAILED, LEFT, REVERTED, bring_back
+from changectl.workflow.revert import exit_code as revert_exit_code
+from changectl.workflow.revert import holds_of
+from changectl.workflow.revert_order import KeptEdit, Revert, edits_of
+from changectl.workflow.telling import with_teller
+from changectl.workflow.tools import Tools
+
+RECOVERED = "recovered"
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run without an end, read from the record.
+
+    Attributes:
+        run: its id.
+        service: the service's name.
+        step: the step that was cut off; 0 for a revert, or where none had begun.
+        verdict: the step's last verdict, if it came to one.
+        edits: what the step, or the reverted run, had saved; last step first.
+        begun: the instances that the record says would be armed.
+        reverts: the run that it was taking back; None: it was an apply.
+        kept: whether earlier steps of it were kept.
+    """
+
+    run: str
+    service: str
+    step: int
+    verdict: str | None
+    edits: tuple[KeptEdit, ...]
+    begun: frozenset[str]
+    reverts: str | None
+    kept: bool
+
+    @property
+    def folders_of(self) -> str:
+        """The run whose folders on the hosts hold the saved state."""
+        return self.reverts or self.run
+
+
+def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun:
+    """Read a run that was cut off.
+
+    Args:
+        events: its record.
+        reverted: where it is a revert, the record of the run that it was taking back.
+
+    Raises:
+        Refused: it has its end already, or no beginning.
+    """
+    opened = next((event for event in events if event.kind == RUN_OPENED), None)
+    if opened is None:
+        raise Refused("the run has no beginning in the record: nothing can be recovered", reason="run_unknown")
+    if any(event.kind == RUN_CLOSED for event in events):
+        raise Refused(f"run {opened.run} has its end already: nothing is to be recovered", reason="run_finished")
+    closed = {event.step: event for event in events if event.kind == STEP_CLOSED}
+    last = max((event.step for event in events), default=0)
+    step = 0 if last in closed else last
+    reverts = opened.body.get("reverts")
+    verdicts = [str(event.body.get("verdict")) for event in events if event.kind == "verdict" and event.step == step]
+    if reverts:
+        steps = sorted({event.step for event in reverted if event.kind == "capture.outcome"}, reverse=True)
+        edits = tuple(edit for number in steps for edit in edits_of(number, reverted))
+    else:
+        edits = tuple(edits_of(step, events)) if step else ()
+    begun = {str(event.body.get("host")) for event in events if event.kind == intent(ARM) and event.step == step}
+    kept = any(Outcome(event.body["outcome"]).in_force for event in closed.values())
+    return OpenRun(opened.run, str(opened.body["service"]), step, verdicts[-1] if verdicts else None, edits,
+                   frozenset(begun), str(reverts) if reverts else None, kept)  # fmt: skip
+
+
+def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools) -> Ending:
+    """Give a run its end.
+
+    Raises:
+        Locked: it still runs, or another run has a host.
+        ContactLost: a host does not answer; nothing is decided without it.
+    """
+    tools = with_teller(tools)
+    recorder = Recorder(tools.journal, tools.secrets, order.run, order.step)
+    with tools.interrupts.listening(), tools.records.lock(order.service, order.run, tools.actor) as dead:
+        recorder.note("recover.started", {"actor": tools.actor})
+        if dead is not None:
+            recorder.note(LOCK_TAKEN_OVER, dead)
+        with ExitStack() as doors:
+            ending = _settled(order, placed, recorder, tools, doors)
+        _close(order, ending, recorder)
+    return ending
+
+
+def exit_code(ending: Ending) -> int:
+    """`recover` ends with 0 (settled: kept, restored, or nothing had been changed) or 6 (a person is needed)."""
+    return 0 if ending.outcome in (Outcome.KEPT, Outcome.ABORTED) else revert_exit_code(ending)
+
+
+def _settled(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools, doors: ExitStack) -> Ending:
+    if not order.edits:
+        return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was saved or changed")
+    revert = Revert(order.folders_of, order.service, RECOVERED, order.edits, finished=False)
+    holds = holds_of(revert, placed, tools, recorder, doors)
+    if order.reverts:
+        return _restored([hold for hold, _ in holds])  # whoever wanted it back wants it still
+    doors.enter_context(watching(tools, lambda: [hold.lease for hold, _ in holds]))
+    found = {}
+    for hold, edit in holds:
+        doors.callback(hold.lease.give_back)
+        found[edit.instance, edit.step] = _ask(order, hold, edit, recorder)
+    move = next_move(list(found.values()))
+    recorder.note("recover.found", {"hosts": {f"{name}/{step}": one for (name, step), one in found.items()},
+                                    "move": move})  # fmt: skip
+    match move:
+        case Move.ABORT:
+            return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was changed")
+        case Move.KEEP:
+            return Ending(Outcome.KEPT, RECOVERED, "every host has on record that it was judged and kept")
+        case _:
+            return _restored([hold for hold, edit in holds if found[edit.instance, edit.step] is not Found.UNTOUCHED])
+
+
+def _ask(order: OpenRun, hold: Hold, edit: KeptEdit, recorder: Recorder) -> Found:
+    """Shut out whatever the dead run may still do there, then ask what was decided."""
+    hold.lease.take()
+    standing = hold.target.ask("standing", {"run": hold.host_run_name})
+    found = found_on(standing, begun=edit.instance in order.begun)
+    hold.lease.armed = bool(standing.get("armed"))
+    facts = {name: standing.get(name) for name in ("armed", "disarmed", "fired")}
+    recorder.note("recover.host", {"host": edit.instance, "step": edit.step, "found": found, **facts})
+    return found
+
+
+def _restored(holds: Sequence[Hold]) -> Ending:
+    """Bring everything back, whoever did it before: what stands already is only proven."""
+    ends = []
+    for hold in holds:
+        hold.insist()
+        with hold.tools.interrupts.ignored():
+            ends.append(bring_back(hold))
+        hold.lease.give_back()  # two steps on one host have a lease each, one after the other
+    left = [end.detail for end in ends if end.outcome == LEFT]
+    if left:
+        raise LeftToHost("\n".join(left))
+    text = "\n".join(end.detail for end in ends)
+    bad = [end.outcome for end in ends if end.outcome != REVERTED]
+    if bad:
+        return Ending(Outcome(FAILED if FAILED in bad else bad[0]), "needs_person", text)
+    return Ending(Outcome.REVERTED, RECOVERED, text)
+
+
+def _close(order: OpenRun, ending: Ending, recorder: Recorder) -> None:
+    body = {"outcome": ending.outcome.value, "reason": ending.reason, "text": ending.text}
+    if order.reverts:
+        recorder.note("revert.outcome", {"reverts": order.reverts, **body})
+    elif order.step:
+        recorder.note(STEP_CLOSED, {**body, "verdict": order.verdict, "outage_seconds": None})
+    code = exit_code(ending)
+    recorder.note(RUN_CLOSED, {"exit_code": code, "outcome": ending.outcome.value, "reason": ending.reason})

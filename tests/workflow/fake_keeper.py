@@ -1,0 +1,70 @@
+"""A host's memory of leases and dead-men, as the real one answers; the dead-man itself never acts here by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from changectl.core.errors import HostCallError
+
+
+@dataclass
+class FakeKeeper:
+    """Who has the host, which run is armed there, and what was decided."""
+
+    holder: dict[str, Any] | None = None
+    armed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    decided: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fired: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keeper_fails: bool = False  # the sleeping process cannot be started
+
+    def standing(self, run: str) -> dict[str, Any]:
+        return {
+            "lease": self.holder,
+            "armed": self.armed.get(run),
+            "disarmed": self.decided.get(run),
+            "fired": self.fired.get(run),
+        }
+
+    def lease(self, host: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        before = self.holder
+        if before is not None and before["run"] != args["run"]:
+            text = f"{host}: run {before['run']} of {before['owner']} is at work here"
+            raise HostCallError(text, reason="held", details=before)
+        self.holder = {name: args[name] for name in ("run", "generation", "nonce", "owner", "seconds")}
+        if args["run"] in self.armed:
+            self.armed[args["run"]] |= {"nonce": args["nonce"]}
+        return {**self.holder, "left": args["seconds"], "taken_over": before}
+
+    def require(self, host: str, run: str, generation: int) -> None:
+        if self.holder is None or (self.holder["run"], self.holder["generation"]) != (run, generation):
+            raise HostCallError(f"{host}: run {run} has no lease here", reason="lease_lost")
+
+    def arm(self, host: str, run: str, asked: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if asked is None:
+            return None
+        assert self.holder is not None
+        assert asked["nonce"] == self.holder["nonce"]
+        if self.keeper_fails:
+            raise HostCallError(f"{host}: nothing can sleep here", reason="not_armed", details={"written": False})
+        self.armed[run] = {**asked}
+        self.decided.pop(run, None)
+        return {"armed": True, "keeper": "systemd", "reboot_safe": True, "left": self.holder["seconds"]}
+
+    def disarm(self, host: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        done = self.decided.get(args["run"])
+        if done is not None and done["nonce"] == args["nonce"]:
+            return {"disarmed": True, "changed": False}
+        self.require(host, args["run"], args["generation"])
+        if args["run"] not in self.armed:
+            return {"disarmed": False}
+        self.decided[args["run"]] = {name: args[name] for name in ("outcome", "nonce", "generation", "head")}
+        del self.armed[args["run"]]
+        return {"disarmed": True, "changed": True, "left_behind": []}
+
+    def release(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        ours = self.holder is not None and self.holder["nonce"] == args["nonce"]
+        if ours:
+            self.holder = None
+        return {"released": ours}
