@@ -8,11 +8,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tests.lab.desk import CONSOLE_SCRIPT, Desk
 from tests.lab.harness import install, root
@@ -23,7 +24,7 @@ from changectl.core.ports import Event
 from changectl.store import open_store
 
 ATTEMPTS = 4
-INCONCLUSIVE = 5  # exit code
+INCONCLUSIVE, REFUSED = 5, 3  # exit codes
 _TIMES = ("ActiveExitTimestampMonotonic", "InactiveEnterTimestampMonotonic", "ExecMainStartTimestampMonotonic")
 
 
@@ -59,10 +60,20 @@ class BenchDesk:
         seconds, out = self.timed([CONSOLE_SCRIPT, "apply", "-i", "hosts.yml", "--json", plan], expected)
         return Applied(seconds, self.events(json.loads(out)["run"]["run"]), self.restart_seconds())
 
+    def judged(self, slots: int, *, expected: Sequence[int], more: str = "") -> Applied:
+        """Like `apply`, until its baseline is one to compare with: on a busy machine it may be refused."""
+        for _ in range(ATTEMPTS):
+            applied = self.apply(slots, expected=(*expected, REFUSED), more=more)
+            if applied.end["outcome"] != "refused":
+                return applied
+            if applied.end["reason"] != "baseline_invalid":
+                raise RuntimeError(f"refused: {applied.end['reason']}")
+        raise RuntimeError(f"the machine is too busy: {ATTEMPTS} baselines in a row were not fit to compare with")
+
     def keep(self, slots: int) -> Applied:
         """Like `apply`, until it is kept: on a busy machine the load generator may say that it could not keep up."""
         for _ in range(ATTEMPTS):
-            applied = self.apply(slots, expected=(0, INCONCLUSIVE))
+            applied = self.judged(slots, expected=(0, INCONCLUSIVE))
             if applied.kept:
                 return applied
         raise RuntimeError(f"the machine is too busy: {ATTEMPTS} measurements in a row were not fit to judge by")
@@ -102,9 +113,14 @@ class Applied:
         return datetime.fromisoformat([event for event in self.events if event.kind == kind][-1].at).timestamp()
 
     @property
+    def end(self) -> Mapping[str, Any]:
+        """How the run was closed."""
+        return self.events[-1].body
+
+    @property
     def kept(self) -> bool:
         """Whether the change stayed."""
-        return bool(self.events[-1].body["outcome"] == "kept")
+        return bool(self.end["outcome"] == "kept")
 
     @property
     def measuring(self) -> float:

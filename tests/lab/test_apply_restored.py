@@ -66,7 +66,7 @@ def test_a_value_that_the_engine_refuses_is_restored_and_its_own_words_are_recor
     desk.lay_out([service])
     before = service.stat(service.unit_file)
 
-    ended = desk.apply(desk.plan(TOO_MUCH)).expect(4)
+    ended = desk.measured(desk.plan(TOO_MUCH), 4)
 
     assert reason(ended) == "did_not_start"
     assert service.stat(service.unit_file) == before
@@ -86,7 +86,7 @@ def test_a_variable_that_a_flag_overrides_is_applied_found_without_effect_and_re
     desk.lay_out([service])
     before = service.stat(service.env_file)
 
-    ended = desk.apply(desk.plan("{environment: {name: LLAMA_ARG_N_PARALLEL, from: 2, to: 3}}")).expect(4)
+    ended = desk.measured(desk.plan("{environment: {name: LLAMA_ARG_N_PARALLEL, from: 2, to: 3}}"), 4)
 
     assert reason(ended) == "not_effective"
     assert service.stat(service.env_file) == before
@@ -99,7 +99,7 @@ def test_a_setting_that_the_engine_caps_is_found_without_effect(
     service = llama_service(h1, flags={"--ctx-size": "8192", "--parallel": "1", "--threads": "1"})
     desk.lay_out([service], levels="{normal: 1 stream}")
 
-    ended = desk.apply(desk.plan("{parameter: {name: ctx-size, from: 8192, to: 65536}}")).expect(4)
+    ended = desk.measured(desk.plan("{parameter: {name: ctx-size, from: 8192, to: 65536}}"), 4)
 
     assert reason(ended) == "not_effective"
     assert "--ctx-size 8192" in h1.read_file(service.unit_file).decode()
@@ -110,7 +110,7 @@ def test_a_plan_ends_with_its_first_step_that_is_not_kept(desk: Desk, h1: LabHos
     desk.lay_out([service])
     plan = desk.plan(TOO_MUCH, "{parameter: {name: parallel, from: 4, to: 6}}")
 
-    ended = desk.apply(plan).expect(4)
+    ended = desk.measured(plan, 4)
 
     steps = desk.show(ended.document["run"]["run"])["steps"]
     assert [step["outcome"] for step in steps] == ["reverted", "not_started"]
@@ -150,7 +150,7 @@ def test_a_model_that_is_damaged_meanwhile_needs_a_person(desk: Desk, h1: LabHos
 
     vandal = Thread(target=damage_the_model_once_the_new_configuration_serves)
     vandal.start()
-    ended = desk.apply(desk.plan(TO_ONE_SLOT, requests=CROWDED)).expect(6)
+    ended = desk.measured(desk.plan(TO_ONE_SLOT, requests=CROWDED), 6)
     vandal.join()
 
     assert ended.document["run"]["outcome"] == "revert_unverified"

@@ -42,7 +42,7 @@ def test_a_flag_of_a_described_engine_is_kept_on_what_file_and_process_say(
     laid_out(desk, service)
 
     plan = desk.plan("{parameter: {name: concurrency_limit, from: 4, to: 6}}", more=FAR_LIMITS)
-    ended = desk.apply(plan).expect(0)
+    ended = desk.measured(plan, 0)
 
     assert service.get("/props")["total_slots"] == 6
     step = desk.show(ended.document["run"]["run"])["steps"][0]
@@ -59,7 +59,7 @@ def test_a_described_engine_that_ends_at_its_start_has_the_saved_configuration_b
     laid_out(desk, service)
     before = service.stat(service.env_file)
 
-    ended = desk.apply(desk.plan("{environment: {name: LLAMA_ARG_N_PREDICT, from: absent, to: many}}")).expect(4)
+    ended = desk.measured(desk.plan("{environment: {name: LLAMA_ARG_N_PREDICT, from: absent, to: many}}"), 4)
 
     assert ended.document["reason"] == "did_not_start"
     assert service.stat(service.env_file) == before

@@ -32,11 +32,10 @@ def words(vllm_machine: None, lab: Lab) -> Iterator[VllmService]:
     service.uninstall()
 
 
-def change(desk: Desk, service: VllmService, text: str) -> Ended:
+def change(desk: Desk, service: VllmService, text: str, code: int) -> Ended:
     """Apply one change, given as YAML, to the service."""
     desk.lay_out([service], levels=LEVELS)
-    plan = desk.plan(text, service=service.name, more=FAR_LIMITS)
-    return desk.run("apply", "-i", "hosts.yml", "--json", plan, timeout=360)
+    return desk.measured(desk.plan(text, service=service.name, more=FAR_LIMITS), code, timeout=360)
 
 
 def files_of(service: VllmService) -> list[str]:
@@ -54,7 +53,7 @@ def step_of(desk: Desk, ended: Ended) -> dict[str, Any]:
 
 
 def test_more_sequences_are_kept_and_the_value_is_read_from_the_start_log(desk: Desk, words: VllmService) -> None:
-    ended = change(desk, words, "{parameter: {name: max-num-seqs, from: 4, to: 8}}").expect(0)
+    ended = change(desk, words, "{parameter: {name: max-num-seqs, from: 4, to: 8}}", 0)
 
     assert b"--max-num-seqs 8" in words.host.read_file(words.unit_file)
     assert "'max_num_seqs': 8" in words.log()
@@ -69,7 +68,7 @@ def test_more_sequences_are_kept_and_the_value_is_read_from_the_start_log(desk: 
 def test_a_flag_that_the_environment_overrides_is_not_effective_and_comes_back(desk: Desk, words: VllmService) -> None:
     before = files_of(words)
 
-    ended = change(desk, words, "{parameter: {name: kv-cache-memory-bytes, from: 1G, to: 512M}}").expect(4)
+    ended = change(desk, words, "{parameter: {name: kv-cache-memory-bytes, from: 1G, to: 512M}}", 4)
 
     assert ended.document["reason"] == "not_effective"
     assert files_of(words) == before
@@ -88,7 +87,7 @@ def test_a_start_that_fails_is_explained_by_its_deepest_error_and_the_service_co
 ) -> None:
     before = files_of(words)
 
-    ended = change(desk, words, "{parameter: {name: num-gpu-blocks-override, from: absent, to: 2}}").expect(4)
+    ended = change(desk, words, "{parameter: {name: num-gpu-blocks-override, from: absent, to: 2}}", 4)
 
     assert ended.document["reason"] == "did_not_start"
     assert files_of(words) == before
