@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from changectl.store.store import Store
 
-BUSY_SECONDS = 10.0  # how long an append waits for another writer before it is refused
+BUSY_SECONDS = 15.0  # how long an append waits for another writer before it is refused; a backup tool may take 10
 
 __all__ = ["BUSY_SECONDS", "open_store"]
 

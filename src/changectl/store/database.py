@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -16,6 +16,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from changectl.core.errors import ChangectlError, Refused
 from changectl.store import files, schema
+from changectl.store.backup import make_backup
+from changectl.store.migrations import MIGRATIONS, Migration
 
 _WRITING = "changectl_writing"
 
@@ -33,8 +35,10 @@ class Database:
         self._engine = self._make_engine()
 
     @classmethod
-    def open(cls, path: Path, *, busy_seconds: float) -> Database:
+    def open(cls, path: Path, *, busy_seconds: float, migrations: Sequence[Migration] = MIGRATIONS) -> Database:
         """Open or create the file, migrate it, and check that the journal's guards stand.
+
+        An existing database is copied to a backup beside it before it is migrated.
 
         Raises:
             Refused: not our database, a newer one, or its guards are gone.
@@ -47,7 +51,7 @@ class Database:
             raise ChangectlError(f"cannot create {path}: {error.strerror}", reason="record_failed") from error
         database = cls(path, busy_seconds=busy_seconds)
         try:
-            database._prepare()
+            database._prepare(migrations)
         except BaseException:
             database.close()
             raise
@@ -75,14 +79,19 @@ class Database:
         """Close every connection; the last process out folds the write-ahead log into the file."""
         self._engine.dispose()
 
-    def _prepare(self) -> None:
+    def _prepare(self, migrations: Sequence[Migration]) -> None:
+        newest = migrations[-1].version
         with self.reading() as connection:
-            current = schema.check_version(connection) == schema.VERSION
+            current = schema.check_version(connection, migrations) == newest
         if not current:
-            with self.writing() as connection:
-                schema.migrate(connection)
+            with self.writing() as connection:  # from here on nobody else writes: the backup is what is migrated
+                version = schema.check_version(connection, migrations)
+                if version and version != newest:
+                    make_backup(self.path, version)
+                if version != newest:
+                    schema.migrate(connection, migrations)
         with self.reading() as connection:
-            schema.assert_guards(connection)
+            schema.assert_guards(connection, migrations)
 
     def _make_engine(self) -> Engine:
         mode = "ro" if self._read_only else "rw"  # never created here: `open` makes the file, with its mode
@@ -119,7 +128,22 @@ class Database:
             cause = getattr(error, "orig", None) or error
             if "not a database" in str(cause):
                 raise Refused(f"{self.path} is not a changectl database", reason="not_our_database") from error
-            raise ChangectlError(f"cannot {doing} {self.path}: {cause}", reason="record_failed") from error
+            raise ChangectlError(self._told(doing, str(cause)), reason="record_failed") from error
+
+    def _told(self, doing: str, cause: str) -> str:
+        """What SQLite said, and what to do about it where that is known."""
+        if "locked" in cause:
+            hint = (
+                f"another process has kept it locked for more than {self._busy_seconds:g} s; fuser {self.path} names it"
+            )
+        elif "full" in cause:
+            hint = f"make room on the file system of {self.path.parent}"
+        elif "readonly" in cause:
+            hint = f"{self.path} or its file system cannot be written"
+        else:
+            hint = ""
+        nothing = "; nothing was recorded" if doing == "write" else ""
+        return f"cannot {doing} {self.path}: {cause}{nothing}{f' ({hint})' if hint else ''}"
 
 
 def _on_begin(connection: Connection) -> None:

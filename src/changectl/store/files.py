@@ -53,6 +53,15 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def sync(path: Path) -> None:
+    """Have a file's content on disk that somebody else has written."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a new name in the folder survive a power cut."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

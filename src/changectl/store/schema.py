@@ -1,64 +1,48 @@
-"""The database's shape: tables, the triggers that guard the journal, and the version that old programs respect."""
+"""The database's shape: brought to the newest version, guarded by triggers, marked so that old programs keep off."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Connection
-from sqlmodel import SQLModel
 
 from changectl.core.errors import Refused
-from changectl.store import tables
+from changectl.store.migrations import MIGRATIONS, Migration, guards
 
-VERSION: Final = 1
+VERSION: Final = MIGRATIONS[-1].version
+TRIGGERS: Final = guards(MIGRATIONS, VERSION)
 APPLICATION_ID: Final = 0x63686374  # "chct": tells our file from somebody else's SQLite database
 
-# A raw connection has recursive_triggers off, and then INSERT OR REPLACE deletes without asking the delete trigger. So
-# the insert trigger itself admits nothing but the next line of the chain.
-TRIGGERS: Final = {
-    "event_only_appends": """CREATE TRIGGER event_only_appends BEFORE INSERT ON event
-WHEN NEW.sequence IS NOT (SELECT COALESCE(MAX(sequence), 0) + 1 FROM event)
-  OR NEW.prev IS NOT COALESCE((SELECT hash FROM event ORDER BY sequence DESC LIMIT 1), printf('%064d', 0))
-BEGIN SELECT RAISE(ABORT, 'the journal only grows at its end'); END""",
-    "event_keeps_hashes_apart": """CREATE TRIGGER event_keeps_hashes_apart BEFORE INSERT ON event
-WHEN EXISTS (SELECT 1 FROM event WHERE hash = NEW.hash OR prev = NEW.prev)
-BEGIN SELECT RAISE(ABORT, 'the journal already holds this event'); END""",
-    "event_never_changes": """CREATE TRIGGER event_never_changes BEFORE UPDATE ON event
-BEGIN SELECT RAISE(ABORT, 'the journal is never rewritten'); END""",
-    "event_never_goes": """CREATE TRIGGER event_never_goes BEFORE DELETE ON event
-BEGIN SELECT RAISE(ABORT, 'the journal is never rewritten'); END""",
-}
 
-
-def migrate(connection: Connection) -> None:
-    """Bring an empty or older database to `VERSION`; call it inside BEGIN IMMEDIATE, so that one process does it.
-
-    Migrations only add: an event that is there stays there, byte for byte.
+def migrate(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Bring an empty or older database to the newest version, inside BEGIN IMMEDIATE: one process does it, or none.
 
     Raises:
-        Refused: the database is not ours or was written by a newer program.
+        Refused: the database is not ours, was written by a newer program, or its guards are gone.
     """
-    version = check_version(connection)
-    if version == VERSION:
-        return
-    # The tables are named one by one: SQLModel's registry is shared with whatever else a process has imported.
-    ours = [SQLModel.metadata.tables[model.__name__.lower()] for model in (tables.Event, tables.Lock, tables.Meta)]
-    SQLModel.metadata.create_all(connection, tables=ours)
-    for statement in TRIGGERS.values():
-        connection.exec_driver_sql(statement)
+    version = check_version(connection, migrations)
+    if version:
+        assert_guards(connection, migrations)  # a journal that was tampered with is not carried over as a sound one
+    for step in migrations:
+        if step.version > version:
+            for statement in (*step.statements, *step.triggers.values()):
+                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(f"PRAGMA user_version = {step.version:d}")
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.exec_driver_sql(f"PRAGMA user_version = {VERSION}")
+    assert_guards(connection, migrations)
 
 
-def check_version(connection: Connection) -> int:
+def check_version(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """The schema's version, 0 for an empty database. Raises Refused when it is not ours or newer than this program."""
     version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
     application = int(connection.exec_driver_sql("PRAGMA application_id").scalar_one())
+    newest = migrations[-1].version
     if application == APPLICATION_ID:
-        if version > VERSION:
+        if version > newest:
             message = (
-                f"a newer changectl wrote this database (version {version}; known here: up to {VERSION}). "
+                f"a newer changectl wrote this database (version {version}; known here: up to {newest}). "
                 "Install that one; nothing was read or changed."
             )
             raise Refused(message, reason="database_newer")
@@ -69,18 +53,20 @@ def check_version(connection: Connection) -> int:
     return 0
 
 
-def missing_guards(connection: Connection) -> list[str]:
+def missing_guards(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
     """The triggers that are not there as they were made: each a sign of tampering."""
+    version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+    made = guards(migrations, version)
     rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").all()
     found = {str(name): _normal(str(sql)) for name, sql in rows}
-    changed = [name for name, sql in TRIGGERS.items() if found.get(name) != _normal(sql)]
-    strange = [name for name in found if name not in TRIGGERS]
+    changed = [name for name, sql in made.items() if found.get(name) != _normal(sql)]
+    strange = [name for name in found if name not in made]
     return changed + strange
 
 
-def assert_guards(connection: Connection) -> None:
+def assert_guards(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Refuse a database whose journal could be rewritten unnoticed. Raises Refused."""
-    gone = missing_guards(connection)
+    gone = missing_guards(connection, migrations)
     if gone:
         message = f"the journal's guards are not as they were made ({', '.join(gone)}): somebody changed the database"
         raise Refused(message, reason="guards_missing")

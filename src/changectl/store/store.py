@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from changectl.store.database import Database
 from changectl.store.journal import SqlJournal
 from changectl.store.keys import KeyFile
 from changectl.store.locks import Locks
+from changectl.store.migrations import MIGRATIONS, Migration
 from changectl.store.records import FiledRecords
 from changectl.store.snapshots import SnapshotFolder
 
@@ -37,9 +38,11 @@ class Store:
         self.records = FiledRecords(self.locks, self._blobs, SnapshotFolder(folder / "snapshots", self._key))
 
     @classmethod
-    def open(cls, path: Path, key_file: Path, *, busy_seconds: float) -> Store:
+    def open(
+        cls, path: Path, key_file: Path, *, busy_seconds: float, migrations: Sequence[Migration] = MIGRATIONS
+    ) -> Store:
         """See `changectl.store.open_store`."""
-        return cls(Database.open(path, busy_seconds=busy_seconds), key_file)
+        return cls(Database.open(path, busy_seconds=busy_seconds, migrations=migrations), key_file)
 
     def guard(self, tripwire: Tripwire) -> None:
         """From now on nothing in which the tripwire finds a secret enters the journal or the evidence."""

@@ -1,4 +1,4 @@
-"""The tables, as SQLModel sees them. Columns are only ever added (see `schema.py`)."""
+"""The tables, as SQLModel sees them. Columns are only ever added (see `migrations.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlmodel import Field, SQLModel
 
 
 class Event(SQLModel, table=True):
-    """One line of the journal. Triggers refuse every change of a line that is there (`schema.py`)."""
+    """One line of the journal. Triggers refuse every change of a line that is there (`migrations.py`)."""
 
     sequence: int = Field(primary_key=True)  # 1, 2, 3, ... without gaps
     run: str = Field(index=True)
