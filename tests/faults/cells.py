@@ -9,12 +9,14 @@ from dataclasses import dataclass
 #: A lifecycle state begins with the event that is named here; what no event begins belongs to the state before it.
 STATES = {
     "run.opened": "opened",
+    "lease.intent": "leasing",
+    "lease.outcome": "leased",
     "contact": "contacted",
     "capture.intent": "saving",
     "capture.outcome": "saved",
-    "arm.outcome": "armed",
     "measure.intent": "baseline",
     "write.intent": "writing",
+    "arm.outcome": "armed",
     "write.outcome": "starting",
     "ready.outcome": "ready",
     "effective.outcome": "effective",
@@ -24,6 +26,7 @@ STATES = {
     "disarm.outcome": "disarmed",
     "step.closed": "closed",
     "evidence.outcome": "leaving",
+    "lease.intent/2": "taking over",
     "restore.intent": "restoring",
     "restore.outcome": "restarting",
     "ready.outcome/2": "back",
@@ -31,7 +34,7 @@ STATES = {
     "verify.outcome": "proven",
 }
 #: Nothing was done to the service yet; what a signal or a kill does there is the same for every plan.
-BEFORE_ANYTHING = ("opened", "contacted", "saving", "saved", "armed")
+BEFORE_ANYTHING = ("opened", "leasing", "leased", "contacted", "saving", "saved")
 SIGNALS = ("INT", "TERM", "HUP")
 PLANS = ("kept", "reverted")
 

@@ -20,6 +20,7 @@ LOOK_TIMEOUT = 60.0  # seconds; a look asks for a real answer, which a hanging e
 CLOCK_GRAIN = 0.05  # seconds: a process's start is counted in hundredths, a file's change by the kernel's tick
 METADATA = ("uid", "gid", "mode", "xattrs", "place")
 IN_FORCE = ("kept", "kept_unjudged")
+BACK = ("reverted", "refused", "aborted")
 #: Exit codes that say: the change is not in force. 6, 9 and a kill say nothing for certain.
 NOT_IN_FORCE = (1, 3, 4, 5, 130)
 
@@ -102,7 +103,7 @@ def judge(expected: Expected, seen: Mapping[str, Any], told: Told, exit_code: in
         return Judged(Word.HALF, (*down, *(f"not the saved one: {why}" for why in saved),
                                   *(f"not the new one: {why}" for why in new)))  # fmt: skip
     word = Word.KEPT if saved else Word.RESTORED
-    doubts = (*_doubts(word, seen, told, exit_code), *(_unfinished(told) if final else ()))
+    doubts = (*_doubts(word, seen, told, exit_code), *(_unsettled(word, told) if final else ()))
     return Judged(Word.UNKNOWN, (f"the host says {word}", *doubts)) if doubts else Judged(word)
 
 
@@ -206,7 +207,12 @@ def _host_records(seen: Mapping[str, Any], run: str | None) -> tuple[set[str], l
     return found, doubts
 
 
-def _unfinished(told: Told) -> tuple[str, ...]:
-    if told.run is not None and not told.ended:
+def _unsettled(word: Word, told: Told) -> tuple[str, ...]:
+    """Where the journal, at the very end, does not say what became of the run."""
+    if told.run is None or told.problem:
+        return ()
+    if not told.ended:
         return (f"the journal knows no end of run {told.run}",)
+    if word is Word.RESTORED and told.outcome not in BACK:
+        return (f"the journal ends with {told.outcome}, though the saved configuration is back",)
     return ()

@@ -45,7 +45,6 @@ class LabBench:
 
     host: LabHost
     folder: Path
-    lease: bool = True
     service: LlamaService = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +66,7 @@ class LabBench:
         folder = self.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         desk = Desk(folder / "project", folder / "home")
-        more = f"lease: {LEASE:g}s\n" if self.lease else ""
+        more = f"lease: {LEASE:g}s\n"
         return desk.lay_out([self.service], levels=f"{{busy: {STREAMS} streams}}", more=more)
 
     def plan(self, desk: Desk, plan: str) -> str:
@@ -123,13 +122,14 @@ class LabCell:
         if ended < 0 or striker.lasts:
             time.sleep(LEASE + ACTS_WITHIN)
         striker.later()
+        kinds = read_journal(database).kinds  # before anybody adds to them
         first = self._settled(expected, database, ended, PATIENCE if ended < 0 or striker.lasts else STOP_AND_LOAD)
         striker.mended()
         recovered = self._recover(desk)
         second = self._judged(expected, database, ended, final=recovered is not None)
         return {"struck": struck, "exit": ended, "first": [first.word, list(first.reasons)],
                 "second": [second.word, list(second.reasons)], "recover": recovered, "notes": self.notes,
-                "kinds": list(read_journal(database).kinds)}  # fmt: skip
+                "kinds": list(kinds)}  # fmt: skip
 
     def _disturbed(self, desk: Desk, plan: str, striker: LabStriker) -> int:
         do = ordered(self.cell.fault)

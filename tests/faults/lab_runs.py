@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 
 from tests.faults.cells import Cell
 from tests.faults.lab_cell import LabBench, LabCell, events_of
-from tests.faults.worlds import CODES, Result, WorldError, lease_known
+from tests.faults.worlds import CODES, Result, WorldError
 from tests.lab.harness import install, root
 from tests.lab.harness.lab import Lab
 
@@ -90,7 +90,6 @@ def lab_runs() -> Iterator[LabRuns]:
     folder = Path(mkdtemp(prefix="faults-lab-"))
     try:
         with Lab() as lab:
-            lease = lease_known(folder / "probe")
-            yield LabRuns([LabBench(host, folder / host.name, lease) for host in lab.up(*HOSTS)])
+            yield LabRuns([LabBench(host, folder / host.name) for host in lab.up(*HOSTS)])
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -23,7 +23,7 @@ RUN_TIMEOUT = 120.0  # seconds for one whole apply with its way back
 ACTS_WITHIN = 1.0  # seconds after its deadline in which the dead-man has to act
 STOP = 2.0  # seconds for a stop
 PATIENCE = 15.0  # seconds beyond all of it before a cell is judged as it stands
-SMALL_DISK = "24m"
+SMALL_DISK = "96m"  # more than a run demands
 
 
 @dataclass
@@ -45,11 +45,12 @@ class LocalCell:
         if self.fault == "crash" and self._starts() > expected.saved["starts"]:
             struck = [{"do": "crash"}]  # the engine itself is the fault: it was started, and ended
         first = self._first(expected, ended)
+        kinds = read_journal(self.bench.database).kinds  # before anybody adds to them
         recovered = self._recover()
         second = self._judged(expected, ended, final=recovered is not None)
         return {"struck": bool(struck) and (self.fault != "kill" or ended == -signal.SIGKILL), "exit": ended,
                 "first": [first.word, list(first.reasons)], "second": [second.word, list(second.reasons)],
-                "recover": recovered, "notes": self.notes, "kinds": list(read_journal(self.bench.database).kinds),
+                "recover": recovered, "notes": self.notes, "kinds": list(kinds),
                 "records": self.bench.reach().look()["records"]}  # fmt: skip
 
     def _disturbed(self) -> int:
@@ -127,7 +128,7 @@ def carry_out(order: Mapping[str, Any], mount: Mount) -> dict[str, Any]:
 
 def prepared(folder: Path, order: Mapping[str, Any], mount: Mount) -> LocalBench:
     """A bench that serves; where the fault is a full disk, that folder is a small disk of its own."""
-    bench = LocalBench(folder / "desk", lease=LEASE if order["lease"] else None)
+    bench = LocalBench(folder / "desk")
     small = order["fault"].removeprefix("full-") if str(order["fault"]).startswith("full-") else None
     for name in ("service", "state", "project"):
         place = bench.folder / name

@@ -22,7 +22,7 @@ class Scene:
     """The service, its project, and what was so before anything happened."""
 
     def __init__(self, folder: Path) -> None:
-        self.bench = LocalBench(folder, lease=None).lay_out()
+        self.bench = LocalBench(folder).lay_out()
         self.bench.start()
         self.expected: Expected = self.bench.expected("kept")
 

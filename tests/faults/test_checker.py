@@ -48,6 +48,13 @@ def test_an_ended_run_is_restored_only_with_an_end_in_the_journal(scene: Scene) 
     assert scene.judged(final=True).word == "restored"
 
 
+@pytest.mark.parametrize("outcome", ["revert_failed", "revert_unverified", "invented"])
+def test_an_end_that_calls_for_a_person_without_need_is_unknown(scene: Scene, outcome: str) -> None:
+    scene.journal("run.opened")
+    scene.journal("step.closed", "run.closed", outcome=outcome)
+    assert scene.judged(6, final=True).word == "unknown"
+
+
 def test_a_later_run_may_write_the_end(scene: Scene) -> None:
     scene.journal("run.opened")
     scene.journal("run.opened", "run.closed", run="20261130-080100-chat-bcde", reverts=RUN, outcome="reverted")

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from tests.faults import inside
-from tests.faults.bench import REPOSITORY, LocalBench
+from tests.faults.bench import REPOSITORY
 from tests.faults.cells import Cell
 
 CELL_TIMEOUT = 400.0  # seconds; a cell that needs so much is broken
@@ -53,7 +53,6 @@ class Worlds:
     """A folder for all cells of one test run."""
 
     folder: Path
-    lease: bool = True
     tries: int = 3  # a busy machine may make another verdict than the plan's, and then the point is never reached
 
     def dry_runs(self) -> dict[str, list[str]]:
@@ -89,7 +88,7 @@ class Worlds:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         place, result = folder / "order.json", folder / "result.json"
-        place.write_text(json.dumps({**order, "folder": str(folder), "lease": self.lease, "tries": self.tries}))
+        place.write_text(json.dumps({**order, "folder": str(folder), "tries": self.tries}))
         with (folder / "log").open("wb") as log:
             done = subprocess.run(
                 inside.command(place, result), cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -106,13 +105,8 @@ def worlds(*, tries: int = 3) -> Iterator[Worlds]:
     """A folder for the cells of one test run; it goes at the end."""
     folder, made = Path(mkdtemp(prefix="faults-")), not inside.HOST_FOLDER.exists()
     try:
-        yield Worlds(folder, lease_known(folder / "probe"), tries)
+        yield Worlds(folder, tries)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if made and inside.HOST_FOLDER.is_dir() and not any(inside.HOST_FOLDER.iterdir()):
             inside.HOST_FOLDER.rmdir()
-
-
-def lease_known(folder: Path) -> bool:
-    """Whether this program's service files may say how long a lease is."""
-    return LocalBench(folder).lay_out().run("validate", "-i", "hosts.yml", "kept.yml").returncode == 0
