@@ -216,3 +216,37 @@ def test_a_power_cut_before_anything_was_written_changes_nothing_whatever_the_fo
     assert (starts(service), change.standing()["fired"]["outcome"]) == (1, "nothing_to_do")
     assert ours(h2) == []
     h2.run(["rm", "-rf", "--", folder])
+
+
+def test_a_service_that_the_dead_man_starts_by_a_command_outlives_its_unit(h1: LabHost) -> None:
+    h1.write_file(PROGRAM, program_zip())
+    h1.write_file("/srv/plain/settings", "old\n")
+    start = ["python3", "-m", "http.server", "8077"]
+    manager = {"command": {"start": start, "cwd": "/srv/plain", "pid": {"port": 8077}}}
+    call = Change(h1, LlamaService(h1), "/srv/plain/settings", daemon_reload=False).call
+    new = base64.b64encode(b"new\n").decode()
+    call("lease", seconds=300)
+    call("service", manager=manager, action="start")
+    call("capture", files=["/srv/plain/settings"], manager=manager, process=True)
+    call("stage", sha256=sha256(b"new\n"), content=new)
+    settings = {"stop_timeout": 10, "environment_from_snapshot": True}
+    call("arm", only=["/srv/plain/settings"], manager=manager, service=settings)
+    writes = [{"path": "/srv/plain/settings", "expect": sha256(b"old\n"), "staged": sha256(b"new\n")}]
+    call("change", writes=writes, manager=manager, service={"action": "restart", **settings})
+
+    call("lease", seconds=2)
+
+    try:
+        wait_for(lambda: (call("standing")["fired"] or {}).get("state") == "done", "the dead-man is done", 30)
+        wait_for(lambda: not any("deadman" in line and "running" in line for line in ours(h1)), "its unit ended", 10)
+        assert h1.read_file("/srv/plain/settings") == b"old\n"
+        found = call("inspect", manager=manager, files=[], port=8077)
+        assert found["process"]["listens"] == [8077]
+        # A unit that still holds the service is in nobody's way: the next change is armed by one of its own.
+        call("lease", seconds=300, generation=9, nonce="n9")
+        assert call("arm", generation=9, nonce="n9", only=["/srv/plain/settings"])["keeper"] == "systemd"
+        assert call("disarm", generation=9, nonce="n9", outcome="accepted")["left_behind"] == []
+    finally:
+        h1.run(["sh", "-c", "kill $(ss -ltnpH 'sport = :8077' | grep -o 'pid=[0-9]*' | cut -d= -f2)"], check=False)
+        h1.run(["rm", "-rf", "/srv/plain", "/var/lib/changectl"])
+    wait_for(lambda: not ours(h1), "all units of ours are gone", 10)

@@ -184,6 +184,7 @@ def play(name: str, variables: dict[str, Any], folder: Path, *words: str) -> tup
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
         "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+        "CHANGECTL_HOST_DIR": os.environ["CHANGECTL_HOST_DIR"],
     }
     answer = subprocess.run(
         [Path(sys.executable).parent / "ansible-playbook", "-v", "-i", "localhost,", "-c", "local",
@@ -202,14 +203,20 @@ def test_a_change_goes_through_ansible_and_back_and_a_second_time_changes_nothin
     writes = {"changectl_writes": [{"path": str(path), "expect": system.sha256(b"1"), "staged": new}]}
     code, answer = play("apply", {**common, **writes}, host.folder, "--check")
     assert (code, path.read_bytes()) == (0, b"1")
+    host.lease()
+    writes["changectl_arm"] = {"nonce": host.nonce, "only": [str(path)], "head": {"sequence": 7, "hash": "ab"}}
     code, answer = play("apply", {**common, **writes}, host.folder)
     assert code == 0, answer
     assert path.read_bytes() == b"2"
     assert '"method": "exchange"' in answer
+    assert '"armed": true' in answer
+    assert host.standing()["keeper_running"] is True
+    assert host.call("witness")["heads"][0]["sequence"] == 7
     code, answer = play("apply", {**common, **writes}, host.folder)
     assert "changed=0 " in answer
     code, answer = play("restore", common, host.folder)
     assert (code, path.read_bytes()) == (0, b"1")
+    assert host.disarm("reverted")["left_behind"] == []
     code, answer = play("apply", {**common, **writes, "changectl_generation": 0}, host.folder)
     assert code == 2
     assert "stale_generation" in answer
