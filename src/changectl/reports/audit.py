@@ -13,8 +13,8 @@ from changectl.reports._blocks import Block, Facts, Heading, Line
 from changectl.reports._runs import FORMAT
 
 NOT_ASKED = (
-    "no host witnesses it: whoever can write the database could have computed all hashes anew, or cut off its end. "
-    "Ask the hosts: changectl audit verify --hosts"
+    "no host was asked; whoever can write the database could have computed all hashes anew, or cut off its end. "
+    "Ask them: changectl audit verify --hosts"
 )
 
 
@@ -80,7 +80,8 @@ def _complete(audit: Audit) -> str:
 def _witnessed(audit: Audit) -> str:
     head = audit.witnessed
     if head is None:
-        return "no host knows an event of this chain" if audit.witnesses.all() else NOT_ASKED
+        asked = audit.witnesses.heads or audit.witnesses.silent
+        return "no host that answered knows an event of this chain" if asked else NOT_ASKED
     newer = audit.events - head.sequence
     rest = f"; {newer} newer {'event rests' if newer == 1 else 'events rest'} on the chain alone" if newer > 0 else ""
     return f"{head.host} was told it when run {head.run} was {head.what}{rest}"
