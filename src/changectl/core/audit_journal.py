@@ -14,6 +14,7 @@ from changectl.core.history_events import mapping_of, text_of, texts_of
 
 # These are never told without having been announced; other outcomes may be facts that were found (`ready.outcome`).
 ANNOUNCED: Final = frozenset({kinds.CAPTURE, kinds.WRITE, kinds.RESTART, kinds.RESTORE, kinds.MEASURE})
+DEATHS: Final = frozenset({kinds.LOCK_TAKEN_OVER, "recover.started"})  # what says that an earlier process died
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Kept = Literal["blob", "snapshot"]
@@ -127,7 +128,7 @@ class Account:
             run.opened, run.hosts = line.sequence, texts_of(body, "hosts")
         elif line.kind == kinds.RUN_CLOSED:
             run.closed = line.sequence
-        if line.kind == kinds.LOCK_TAKEN_OVER or line.kind.startswith("recover"):
+        if line.kind in DEATHS:
             run.death = line.sequence
         if action in (kinds.ARM, kinds.DISARM):
             self._note_head(line, body)

@@ -102,7 +102,7 @@ class _Record:
             run["hosts"] = [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list) else []
         elif kind == "run.closed":
             run["closed"] = sequence
-        if kind == "lock.taken_over" or kind.startswith("recover"):
+        if kind in ("lock.taken_over", "recover.started"):
             run["death"] = sequence  # from here on it is on record that the program died before
         head = body.get("head")
         if action in ("arm", "disarm") and isinstance(head, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -146,6 +147,33 @@ def test_the_printed_verifier_comes_to_the_same_verdict(record: Record, run: Run
     theirs = json.loads(alone.stdout)
     assert (theirs["verdict"], theirs["events"]) == (ours["verdict"], ours["events"])
     assert theirs["open_runs"] == [one["run"] for one in ours["open_runs"]]
+
+
+ON_A_HOST = """
+mount -t tmpfs tmpfs /var/lib && install -d -m 700 /var/lib/changectl || exit 77
+install -m 600 "$1" /var/lib/changectl/witness.jsonl
+exec "$2" -m changectl.cli.main audit verify --hosts --json
+"""
+
+
+@pytest.mark.parametrize(("remembered", "code", "word"), [(5, 0, "witnessed up to event 30"), (0, 3, "not witnessed")])
+def test_a_real_host_is_asked_for_what_it_remembers(
+    record: Record, tmp_path: Path, remembered: int, code: int, word: str
+) -> None:
+    (tmp_path / "hosts.ini").write_text("[all]\ngpu1 ansible_connection=local\n")
+    lines = [json.dumps(head) + "\n" for head in record.heads["gpu1"][:remembered]]
+    (tmp_path / "witness.jsonl").write_text("".join(lines))
+    start = ["unshare", "--mount", "sh", "-c", ON_A_HOST, "sh", str(tmp_path / "witness.jsonl"), sys.executable]
+    if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
+        pytest.skip("only root may give a process a /var/lib of its own")
+
+    ended = subprocess.run(start, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == code, ended.stderr
+    document = json.loads(ended.stdout)
+    assert document["verdict"][2] == word
+    assert [head["sequence"] for head in document["hosts"]["gpu1"]] == [4, 10, 17, 23, 30][:remembered]
+    assert {one["problem"] for one in document["findings"]} == ({"not_witnessed"} if code else set())
 
 
 @dataclass

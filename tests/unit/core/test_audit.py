@@ -77,7 +77,7 @@ def test_as_long_as_the_run_is_not_closed_it_is_named_and_no_finding(journal: Jo
     assert [(begun.action, begun.host, begun.sequence) for begun in run.begun] == [("write", "gpu1", 2)]
 
 
-@pytest.mark.parametrize("kind", ["lock.taken_over", "recover.outcome"])
+@pytest.mark.parametrize("kind", ["lock.taken_over", "recover.started"])
 def test_what_a_recorded_death_cut_off_is_no_finding(journal: Journal, kind: str) -> None:
     journal.add("write.intent", {"host": "gpu1"})
     journal.add(kind)
