@@ -27,8 +27,10 @@ class Outcome(StrEnum):
 
 # Why a step was not kept although there was evidence; every other reason is one for lack of evidence.
 DIED = "died_after_judgement"
+GUARD_BROKEN = "guard_broken"  # in an incident: it restarted, logged a failure or gave no answer while it was watched
 FOR_CAUSE = frozenset({
     "regressed", "did_not_start", "start_failed", "not_effective", "check_failed", "unchanged", DIED,
+    GUARD_BROKEN,
 })  # fmt: skip
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
 NOTHING_WRITTEN = frozenset({
@@ -119,6 +121,6 @@ def next_move(found: Sequence[Found]) -> Move:
     """The one legal next move for a step that was cut off: what every host agrees on, else the saved configuration."""
     if all(one is Found.UNTOUCHED for one in found):
         return Move.ABORT
-    if all(one is Found.KEPT for one in found):
+    if any(one is Found.KEPT for one in found):
         return Move.KEEP
     return Move.RESTORE
