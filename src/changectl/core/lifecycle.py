@@ -121,6 +121,6 @@ def next_move(found: Sequence[Found]) -> Move:
     """The one legal next move for a step that was cut off: what every host agrees on, else the saved configuration."""
     if all(one is Found.UNTOUCHED for one in found):
         return Move.ABORT
-    if any(one is Found.KEPT for one in found):
+    if all(one is Found.KEPT for one in found):
         return Move.KEEP
     return Move.RESTORE
