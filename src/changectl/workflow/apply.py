@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl import engines
-from changectl.core.errors import Refused
+from changectl.core.errors import InputError, Problem, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED
+from changectl.core.incident import Incident
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.plan import Plan
@@ -35,6 +36,7 @@ class Order:
     placed: Sequence[Placed]
     workload: Sequence[Mapping[str, Any]]
     checks: Mapping[int, Sequence[str]]  # step number (from 1) -> testinfra files, absolute
+    incident: Incident | None = None  # the service is sick already: no comparison, live guards instead
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,12 @@ def apply(order: Order, tools: Tools) -> RunEnd:
 
     Raises:
         Locked: another change of the service is open.
+        InputError: more than one step in an incident.
         ChangectlError: the record cannot be written; then nothing was done.
     """
+    if order.incident and len(order.plan.steps) > 1:
+        hint = "in an incident one thing is changed and watched: leave the step that mends the service"
+        raise InputError(Problem(f"the plan has {len(order.plan.steps)} steps", order.plan_file, hint=hint))
     tools, loads = with_teller(tools), _loads(order)
     tools.secrets.learn_plan(order.plan)
     run = tools.new_run(order.plan.service)
@@ -108,7 +114,7 @@ def load_of(order: Order) -> LoadPlan:
 def _steps(order: Order, loads: Sequence[LoadPlan], run: str, tools: Tools) -> tuple[Ending, ...]:
     endings: list[Ending] = []
     for number, (step, load) in enumerate(zip(order.plan.steps, loads, strict=True), 1):
-        acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()))
+        acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()), order.incident)
         endings.append(run_step(order.placed, acceptance, Recorder(tools.journal, tools.secrets, run, number), tools))
         if not endings[-1].outcome.in_force:
             break
@@ -129,6 +135,7 @@ def _opened(order: Order, tools: Tools) -> dict[str, Any]:
         "hosts": sorted({placed.host.name for placed in order.placed}),
         "tool_version": tools.version,
         "steps": [_step(step) for step in plan.steps],
+        **({} if order.incident is None else {"incident": order.incident.reason}),
     }
 
 

@@ -49,6 +49,7 @@ class Attempt(Hold):
             model=contact.model,
             edit_path=contact.edit.path,
             drain=drain(target.engine, contact.observed.process, target.service.drain, wanted.setting, wanted.to),
+            sick=contact.sick,
             contact=contact,
         )
 
@@ -123,7 +124,8 @@ class Attempt(Hold):
         """The controller's own copy: `revert` needs it, and a person, when a host is gone."""
         pages = {name: {"status": page.status, "body": page.body} for name, page in self.contact.pages.items()}
         observed = self.observed.model_dump(mode="json")
-        return json.dumps({"format": 1, "observed": observed, "pages": pages, **extra}, sort_keys=True).encode()
+        whole = {"format": 1, "observed": observed, "pages": pages, "sick": self.sick, **extra}
+        return json.dumps(whole, sort_keys=True).encode()
 
     def _dropped(self) -> list[str]:
         """Variables that a start command must not inherit from the old process: the changed one gets its new value."""

@@ -59,6 +59,7 @@ class Contact:
     edit: FileEdit = field(repr=False)
     values: tuple[ThreeValues, ...]
     ahead: Ahead = field(default_factory=Ahead)
+    sick: str = ""  # in an incident: what was wrong with the service as it was found
 
     @property
     def changes_nothing(self) -> bool:

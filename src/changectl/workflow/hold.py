@@ -11,7 +11,7 @@ from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
 from changectl.core.stopping import stop_timeout
 from changectl.workflow.lease import HostLease
-from changectl.workflow.ready import NotReady, Ready, deadline_for, wait_ready
+from changectl.workflow.ready import Deadline, NotReady, Ready, deadline_for, wait_ready
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
@@ -35,6 +35,7 @@ class Hold:
         model: the model's manifest as it was saved.
         edit_path: the file that the change writes.
         drain: seconds that running requests may take to end before a stop.
+        sick: what was wrong with the service in the saved state, so that no more can be proven of it; "": nothing.
         touched: whether anything that the service sees may have been changed.
         restored: whether the host said that the saved files are back and the service was started on them.
         running: process id and start of the service's process before the last act.
@@ -52,6 +53,7 @@ class Hold:
     model: Model
     edit_path: str
     drain: float | None = None
+    sick: str = ""
     touched: bool = False
     restored: bool = False
     running: tuple[int, int | None] | None = None
@@ -163,7 +165,7 @@ class Hold:
             "daemon_reload": self.daemon_reload,
             "reset_failed": True,
             "stop_timeout": self.stop_timeout,
-            "environment_from_snapshot": True,
+            "environment_from_snapshot": self.observed.process is not None,
             "environment_drop": [],
         }
 
@@ -180,10 +182,16 @@ class Hold:
                 self.python = self.target.hello().executable
         return {"ansible_python_interpreter": self.python} if self.python else {}
 
-    def wait(self) -> Ready | NotReady:
-        """Wait until the service that was just started answers; the outcome is recorded either way."""
+    def wait(self, longest: Deadline | None = None) -> Ready | NotReady:
+        """Wait until the service that was just started answers; the outcome is recorded either way.
+
+        Args:
+            longest: a deadline that counts where it is shorter than the usual one.
+        """
         last = self.tools.memory.load_seconds(self.target.service.service)
         deadline = deadline_for(self.target, last)
+        if longest is not None and longest.seconds < deadline.seconds:
+            deadline = longest
         known = {"host": self.target.name, "deadline": deadline.seconds, "deadline_source": deadline.source}
         result = wait_ready(
             self.target,

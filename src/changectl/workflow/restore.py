@@ -11,11 +11,12 @@ from changectl.core.errors import ContactLost
 from changectl.core.observed import Model, Observed, ProcessFacts
 from changectl.workflow.conditions import VOLATILE
 from changectl.workflow.hold import Hold
-from changectl.workflow.ready import NotReady, Ready
+from changectl.workflow.ready import Deadline, NotReady, Ready
 
 REVERTED = "reverted"
 UNVERIFIED = "revert_unverified"
 FAILED = "revert_failed"
+AS_SICK = Deadline(60.0, "no longer, since the service did not answer before the change either")
 LEFT = "left_to_host"  # no outcome yet: the host's dead-man restores it, and `recover` proves that
 
 
@@ -104,16 +105,12 @@ def _bring_back(hold: Hold) -> Restored:
         return Restored(UNVERIFIED, f"{target.name}: restored, but that could not be recorded: {error}")
     try:
         hold.find_log_end()
-        ready = hold.wait()
+        ready = hold.wait(AS_SICK if hold.sick else None)
     except ContactLost:
         raise
     except Exception as error:  # noqa: BLE001 - as above
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
-    end = (
-        _prove(hold, None, [f"it does not answer: {ready.text}"])
-        if isinstance(ready, NotReady)
-        else (_prove(hold, ready, []))
-    )
+    end = _prove(hold, ready)
     if end.outcome == REVERTED:
         hold.stand_down()
     return end
@@ -134,7 +131,8 @@ def left_alone(hold: Hold, *, edited_by_other: bool) -> bool:
             now = present.process
             process = now is not None and (now.pid, now.start_ticks) == hold.running
             ready = target.engine.readiness(target.pages(), target.service.model.name)
-            proven = all(files.values()) and process and ready.state == "ready"
+            alive = process and ready.state == "ready"  # in a sick state processes come and go, and nothing answers
+            proven = all(files.values()) and (alive or bool(hold.sick))
             missing = [] if proven else ["the service is not as it was before the refused write"]
             outcome.update(host=target.name, files=files, process=process, verified=proven, missing=missing)
     except Exception:  # noqa: BLE001 - a proof that cannot be taken is none; the way back follows
@@ -147,12 +145,15 @@ def _same_file(saved: Observed, present: Observed, path: str) -> bool:
     return old is not None and new is not None and (old.exists, old.sha256) == (new.exists, new.sha256)
 
 
-def _prove(hold: Hold, ready: Ready | None, missing: list[str]) -> Restored:
-    target = hold.target
-    proof: dict[str, Any] = {"host": target.name}
+def _prove(hold: Hold, ready: Ready | NotReady) -> Restored:
+    target, answers = hold.target, isinstance(ready, Ready)
+    proof: dict[str, Any] = {"host": target.name, **({"sick": hold.sick, "answers": answers} if hold.sick else {})}
+    missing = [] if isinstance(ready, Ready) or hold.sick else [f"it does not answer: {ready.text}"]
     try:
         with hold.recorder.acting("verify", {"host": target.name}) as outcome:
-            missing = missing + verify(hold, proof, compare_process=ready is not None)
+            # Of a service that did not run there is no process that another one could be compared with.
+            compare = answers if not hold.sick else hold.observed.process is not None
+            missing = missing + verify(hold, proof, compare_process=compare)
             outcome.update(proof, missing=missing, verified=not missing)
     except ContactLost:
         raise
@@ -160,7 +161,14 @@ def _prove(hold: Hold, ready: Ready | None, missing: list[str]) -> Restored:
         missing = [*missing, f"the proof could not be taken: {error}"]
     if missing:
         return Restored(UNVERIFIED, f"{target.name}: restored, but not proven: {'; '.join(missing)}")
-    return Restored(REVERTED, f"{target.name}: the saved configuration is back and answers")
+    return Restored(REVERTED, f"{target.name}: the saved configuration is back and {_told(hold, ready)}")
+
+
+def _told(hold: Hold, ready: Ready | NotReady) -> str:
+    """Whether it answers; where it does not, that it did not before the change either, and how it was."""
+    if isinstance(ready, Ready):
+        return f"answers (before the change {hold.sick})" if hold.sick else "answers"
+    return f"was started. It does not answer ({ready.text}), and did not before the change: {hold.sick}"
 
 
 def verify(hold: Hold, proof: dict[str, Any], *, compare_process: bool = True) -> list[str]:

@@ -170,6 +170,7 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
         model=Model.read(saved["model"]),
         edit_path=edit.path,
         drain=max((seconds for seconds in drains if seconds is not None), default=None),
+        sick=str(saved.get("sick") or ""),
     )
 
 

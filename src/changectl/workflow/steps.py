@@ -4,59 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 
 from changectl.core.digest import sha256
 from changectl.core.errors import ChangectlError, LeftToHost, Refused
+from changectl.core.incident import INCIDENT
 from changectl.core.judgement import Judgement, Verdict
 from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.precheck import refusal
 from changectl.workflow.attempt import Attempt, host_run_name
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
+from changectl.workflow.incident import as_found, mend, still_holds, without_waived
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
 from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, LEFT, REVERTED, Restored, bring_back, collect_evidence, left_alone
+from changectl.workflow.step_run import StepRun
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import Acceptance, NotKept, Trial, still_good, try_change
-
-WEIGHT = {Verdict.REGRESSED: 3, Verdict.INVALID: 2, Verdict.INCONCLUSIVE: 1}
-
-
-@dataclass
-class StepRun:
-    """The step's state while it runs."""
-
-    tools: Tools
-    recorder: Recorder
-    acceptance: Acceptance
-    leases: dict[str, HostLease] = field(default_factory=dict)  # by instance
-    attempts: list[Attempt] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)  # one of each instance that was tried, in order
-
-    @property
-    def judgements(self) -> list[Judgement]:
-        """One of each instance that was tried."""
-        return [trial.judgement for trial in self.trials]
-
-    @property
-    def judgement(self) -> Judgement | None:
-        """The one that decides: the worst."""
-        return max(self.judgements, key=lambda one: WEIGHT.get(one.verdict, 0), default=None)
-
-    @property
-    def outage(self) -> float:
-        """Seconds in which instances were stopped or loading, added up."""
-        return sum(attempt.outage for attempt in self.attempts)
-
-    @property
-    def touched(self) -> list[Attempt]:
-        """The instances on which something may have been changed, last first."""
-        return [attempt for attempt in reversed(self.attempts) if attempt.touched]
+from changectl.workflow.trial import Acceptance, NotKept, still_good, try_change
 
 
 def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorder, tools: Tools) -> Ending:
@@ -129,6 +97,7 @@ def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
     doors.callback(target.close)
     _lease(run, target, doors)
     contact = make_contact(target, run.acceptance.step, run.tools)
+    contact = as_found(contact) if run.acceptance.incident else contact
     if not contact.changes_nothing:
         assert_from(contact)  # a plan that was carried out already is done, not wrong
     facts = {"name": contact.three.name, "file": str(contact.three.file), "process": str(contact.three.process),
@@ -154,11 +123,13 @@ def _lease(run: StepRun, target: Target, doors: ExitStack) -> None:
 def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
     """Every pre-check on every instance; all are recorded before any refusal."""
     failing = []
-    starts = 3 if len(contacts) > 1 else 2  # baseline, new, and the way back
+    incident = run.acceptance.incident
+    starts = 3 if len(contacts) > 1 and not incident else 2  # baseline, new, and the way back
     captures = {attempt.target.name: attempt.captured for attempt in run.attempts}
     for contact in contacts:
         capture = captures.get(contact.target.name)
         results = check(contact, run.tools, starts=starts, capture=capture, preview=capture is None)
+        results = without_waived(contact, results, run.tools) if incident else results
         run.recorder.note("precheck", {"host": contact.target.name, "results": [
             {"name": result.name, "level": result.level, "state": result.state, "figure": result.figure,
              "detail": run.tools.secrets.redactor.text(result.detail)} for result in results]})  # fmt: skip
@@ -172,9 +143,11 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
 def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
     """Try one instance; the verdict decides whether the next one follows."""
     run.tools.interrupts.check()
-    trial = try_change(attempt, run.acceptance, fresh_baseline=fresh_baseline)
-    run.trials.append(trial)
-    judgement = trial.judgement
+    if run.acceptance.incident is not None:
+        run.trials.append(mend(attempt, run.acceptance, run.acceptance.incident))
+        return
+    run.trials.append(try_change(attempt, run.acceptance, fresh_baseline=fresh_baseline))
+    judgement = run.judgements[-1]
     match judgement.verdict:
         case Verdict.REGRESSED:
             raise NotKept("regressed", "; ".join(str(reason) for reason in judgement.reasons), judgement)
@@ -195,13 +168,20 @@ def _keep_unjudged(run: StepRun, judgement: Judgement) -> bool:
 
 
 def _keep(run: StepRun) -> Ending:
+    incident = run.acceptance.incident
     for attempt, trial in zip(run.attempts, run.trials, strict=True):
         run.tools.interrupts.check()
-        still_good(attempt, trial.process, run.tools.clock)
+        if incident is not None:
+            still_holds(attempt, trial, incident)
+        else:
+            still_good(attempt, trial.process, run.tools.clock)
     run.tools.interrupts.check()  # the last moment: what a host has on record as kept is kept
     with run.tools.interrupts.ignored():
         for attempt in run.attempts:
             attempt.lease.disarm("kept")
+    if incident is not None:
+        text = f"it runs on the change; the live guards held for {incident.seconds:.0f} s, and nobody has judged it"
+        return Ending(Outcome.KEPT_UNJUDGED, INCIDENT, text)
     if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
         return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
     return Ending(Outcome.KEPT, "kept", "kept: no gross harm was seen; the expected gain was not judged")
@@ -224,6 +204,8 @@ def _undo(run: StepRun, reason: str, text: str) -> Ending:
         return Ending(Outcome(worst), reason, f"{text}\n{details}")
     if reason in NOTHING_WRITTEN and not ends:
         return Ending(Outcome.REFUSED, reason, text)
+    if run.acceptance.incident is not None:  # whether it answers now is not a matter of course
+        text = run.tools.secrets.redactor.text("\n".join([text, *(end.detail for end in ends)]))
     return Ending(Outcome.REVERTED, reason, text)
 
 

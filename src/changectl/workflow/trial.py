@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from changectl.core.baseline import BASELINE_INVALID, advice, unusable
 from changectl.core.conditions import single_difference, unknown
+from changectl.core.incident import Incident
 from changectl.core.judgement import Judgement
 from changectl.core.lifecycle import DIED
 from changectl.core.plan import Plan
@@ -39,13 +40,14 @@ class Acceptance:
     step: Step
     load: LoadPlan
     checks: Sequence[str]  # testinfra files, absolute
+    incident: Incident | None = None  # the service is sick already: live guards instead of a comparison
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one instance: the judgement, and the process that it is about."""
+    """What came of one instance: the judgement (None in an incident), and the process that it is about."""
 
-    judgement: Judgement
+    judgement: Judgement | None
     process: tuple[int, int | None] | None
 
 
@@ -60,10 +62,10 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     before = _baseline(attempt, acceptance, fresh_baseline)
     _require_usable(attempt, acceptance, before)
     attempt.change()
-    ready = _started(attempt, "the new configuration")
-    _prove_effect(attempt, ready)
+    ready = started(attempt, "the new configuration")
+    prove_effect(attempt, ready)
     after = measure(attempt, "B", acceptance.load, Start(True, ready.log, ready.seconds))
-    _run_checks(attempt, acceptance)
+    run_checks(attempt, acceptance)
     judgement = _judge(attempt, acceptance, before, after)
     attempt.recorder.note("verdict", {"host": attempt.target.name, **judgement.to_json()})
     return Trial(judgement, after.process)
@@ -92,7 +94,7 @@ def _baseline(attempt: Attempt, acceptance: Acceptance, fresh: bool) -> Phase:
         attempt.tools.reporter.note(f"{attempt.target.name}: baseline without a restart (the only instance)")
         return measure(attempt, "A", acceptance.load, Start(False, attempt.contact.status.whole_log))
     attempt.restart()
-    ready = _started(attempt, "the saved configuration")
+    ready = started(attempt, "the saved configuration")
     return measure(attempt, "A", acceptance.load, Start(True, ready.log, ready.seconds))
 
 
@@ -113,7 +115,8 @@ def _require_usable(attempt: Attempt, acceptance: Acceptance, before: Phase) -> 
         raise NotKept(BASELINE_INVALID, f"{text}. What to do: {advice(reasons)}")
 
 
-def _started(attempt: Attempt, what: str) -> Ready:
+def started(attempt: Attempt, what: str) -> Ready:
+    """Wait for a start. Raises NotKept where it does not become ready."""
     result = attempt.wait()
     if isinstance(result, NotReady):
         raise NotKept("did_not_start", f"{attempt.target.name}: {what} did not become ready: {result.text}")
@@ -121,7 +124,8 @@ def _started(attempt: Attempt, what: str) -> Ready:
     return result
 
 
-def _prove_effect(attempt: Attempt, ready: Ready) -> None:
+def prove_effect(attempt: Attempt, ready: Ready) -> None:
+    """Raises NotKept where the value did not arrive, or something else moved."""
     target = attempt.target
     observed = target.inspect()
     attempt.tools.secrets.learn_observed(observed)
@@ -141,7 +145,8 @@ def _prove_effect(attempt: Attempt, ready: Ready) -> None:
         )
 
 
-def _run_checks(attempt: Attempt, acceptance: Acceptance) -> None:
+def run_checks(attempt: Attempt, acceptance: Acceptance) -> None:
+    """The operator's own checks. Raises NotKept where one fails."""
     if not acceptance.checks:
         return
     name = attempt.target.name
