@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Optional
 from . import (
     arming,
     capture,
+    doctor,
     evidence,
     hello,
     host,
@@ -49,6 +50,7 @@ READING: Dict[str, Callable[[Dict[str, Any]], Dict[str, Any]]] = {
     "evidence": evidence.evidence,
     "unit_verify": unit_verify.unit_verify,
     "help": program_help.program_help,
+    "doctor": doctor.doctor,
 }
 REPORTING: Dict[str, Callable[[Dict[str, Any], Progress], Dict[str, Any]]] = {
     "model": model.model,
