@@ -27,7 +27,6 @@ Record = Dict[str, Any]
 OUTCOMES = ("kept", "reverted", "accepted")
 _ROOM = 65536  # bytes kept free beside the files' own size: records, and a folder's growth
 _PROCESS = "a process of its own keeps watch: it does not outlive a restart of this host, and nobody restarts it"
-_SETTINGS = ("only", "manager", "service")
 
 
 def arm(args: Record) -> Record:
@@ -50,11 +49,11 @@ def arm(args: Record) -> Record:
             return _answer(args, record, changed=False)
         try:
             record = _keep_watch(run, record["only"])
+            run.record("armed", nonce=record["nonce"], keeper=record["keeper"], reboot_safe=record["reboot_safe"])
             _witness(run, "armed", args.get("head"))
         except (Failure, OSError) as error:
             _undo(run, before, record)
             raise error if isinstance(error, Failure) else from_os_error(error, f"arming run {run.name}") from error
-        run.record("armed", nonce=record["nonce"], keeper=record["keeper"], reboot_safe=record["reboot_safe"])
         return _answer(args, record, changed=True)
 
 
@@ -109,12 +108,13 @@ def _record(run: Run, args: Record, only: List[str]) -> Tuple[Optional[Record], 
             raise Failure("disarmed", message)
         records.adopt(run, held)
         before = records.armed(run)
-        wanted = {name: args.get(name) or None for name in _SETTINGS}
-        # A later part of the change may edit more files; none that is watched over already is let go.
-        wanted["only"] = sorted({*only, *((before or {}).get("only") or [])})
+        # A later part of the change may edit more files; nothing that is watched over already is let go.
+        known = before or {}
+        wanted: Record = {name: args.get(name) or known.get(name) for name in ("manager", "service")}
+        wanted["only"] = sorted({*only, *(known.get("only") or [])})
         fresh = {"run": run.name, "nonce": held["nonce"], "generation": held["generation"], "boot": boot_id(),
                  "at": timestamp(), "keeper": None, "reboot_safe": False, "why": ""}  # fmt: skip
-        record = {"format": 1, **fresh, **(before or {}), **wanted}
+        record = {"format": 1, **fresh, **known, **wanted}
         if record != before:
             records.save(run, records.ARMED, record)
         return before, record

@@ -69,14 +69,17 @@ def test_what_was_not_saved_whole_is_not_armed(host: Any) -> None:
     assert host.standing()["armed"] is None
 
 
-def test_a_second_part_of_a_change_adds_its_files_and_lets_none_go(host: Any) -> None:
+def test_a_second_part_of_a_change_adds_its_files_and_lets_nothing_go(host: Any) -> None:
     first, second = host.file("1.conf", b"1"), host.file("2.conf", b"2")
     host.call("capture", files=[str(first), str(second)])
     host.lease()
-    host.arm(first)
+    manager = {"command": {"start": ["true"], "pid": {"file": "/no/such/pid"}}}
+    host.arm(first, manager=manager, service={"stop_timeout": 3})
     pid = host.keeper()
     assert host.arm(second)["changed"]
-    assert host.standing()["armed"]["only"] == [str(first), str(second)]
+    armed = host.standing()["armed"]
+    assert armed["only"] == [str(first), str(second)]
+    assert (armed["manager"], armed["service"]) == (manager, {"stop_timeout": 3})
     assert host.keeper() == pid
 
 
