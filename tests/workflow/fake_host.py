@@ -109,6 +109,14 @@ class FakeHost:
         self.stop()
         self.start()
 
+    def lease_runs_out(self) -> None:
+        """Nobody gave a sign of life: the dead-man brings the saved configuration back, as the real one does."""
+        for run in self.keeper.run_out():
+            only = self.keeper.armed[run]["only"]
+            fake_plays.bring_back(self, run, only)
+            self.generations[run] += 1
+            self.keeper.acted(run, self.generations[run])
+
     def digests(self) -> dict[str, str]:
         return {path: sha(data) for path, data in self.files.items()}
 

@@ -63,6 +63,16 @@ class FakeKeeper:
         del self.armed[args["run"]]
         return {"disarmed": True, "changed": True, "left_behind": []}
 
+    def run_out(self) -> list[str]:
+        """The lease is over; returns the runs whose dead-man acts now."""
+        self.holder = None
+        return list(self.armed)
+
+    def acted(self, run: str, generation: int) -> None:
+        """The dead-man brought the saved configuration of a run back."""
+        self.armed.pop(run)
+        self.fired[run] = {"by": "deadman", "state": "done", "outcome": "restored", "generation": generation, "at": "?"}
+
     def release(self, args: Mapping[str, Any]) -> dict[str, Any]:
         ours = self.holder is not None and self.holder["nonce"] == args["nonce"]
         if ours:

@@ -27,7 +27,7 @@ def _act(host: FakeHost, name: str, run: str, given: Mapping[str, Any]) -> dict[
     if name == "apply":
         _write_all(host, given["changectl_writes"])
     if name == "restore":
-        return _bring_back(host, run, given.get("changectl_only") or list(host.saved[run]))
+        return bring_back(host, run, given.get("changectl_only") or list(host.saved[run]))
     host.restart()
     return _answer(host)
 
@@ -53,7 +53,8 @@ def _write_all(host: FakeHost, writes: Sequence[Mapping[str, Any]]) -> None:
         host.stale = True
 
 
-def _bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
+def bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
+    """Stop, restore, start; nothing where the service runs on the saved files already."""
     saved = host.saved[run]
     try:
         _check(host, saved, only)

@@ -87,7 +87,8 @@ class Stage:
             inventory=FakeInventory(self.addresses), doors=self.doors, heart=self.heart, playbooks=self.playbooks,
             journal=self.journal, records=self.records, memory=self.memory, checks=self.checks,
             reporter=self.reporter, clock=FakeClock(self.world), interrupts=self.interrupts,
-            generator=lambda: b"zip", nvml_source=lambda: None, ask=self._ask, leave=self._leave, new_run=self._new_run,
+            generator=lambda: b"zip", nvml_source=lambda: None, ask=self._ask, leave=self._leave,
+            end_orphans=self._end_orphans, new_run=self._new_run,
             secrets=Secrets(b"salt", lambda tripwire: None), actor="kim@desk", version="0",
         )  # fmt: skip
 
@@ -134,6 +135,10 @@ class Stage:
         self.world.passing("ask")
         self.asked.append(question)
         return self.answer
+
+    def _end_orphans(self, run: str) -> int:
+        self.world.passing(f"orphans {run}")
+        return 0
 
     def _leave(self, text: str, exit_code: int) -> None:
         raise Left(text, exit_code)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from changectl.adapters.environment import for_ansible
+from changectl.adapters.orphans import MARK
 from changectl.core.errors import ContactLost, HostCallError
 from changectl.core.ports import HostAddress, Json, PlayResult
 
@@ -115,7 +116,7 @@ class RunnerPlaybooks:
             envvars={"ANSIBLE_HOST_KEY_CHECKING": "True"},
         )
         config.prepare()
-        config.env = self._environment(config.env)
+        config.env = {**self._environment(config.env), MARK: str(arguments.get("changectl_run", ""))}
         watched = _Watched()
         runner = Runner(config, event_handler=watched.see, cancel_callback=self.cancel)
         runner.run()

@@ -23,6 +23,7 @@ from changectl.adapters.doors import HostDoors
 from changectl.adapters.heart import HostHeart
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.loadgen import build_zip
+from changectl.adapters.orphans import end_orphans
 from changectl.adapters.playbooks import RunnerPlaybooks
 from changectl.adapters.project_files import find_project
 from changectl.adapters.shipped import playbooks_folder
@@ -83,6 +84,7 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
             generator=build_zip,
             nvml_source=nvml_bindings,
             ask=partial(ask_person, check=interrupts.check),
+            end_orphans=end_orphans,
             leave=leave,
             new_run=new_run,
             actor=actor(),

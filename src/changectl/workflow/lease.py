@@ -22,6 +22,7 @@ from changectl.workflow.tools import Tools
 USUAL_STOP = 90.0  # seconds, systemd's own default, until the unit is read
 GRACE = 5.0  # seconds after a lease that the host gets to begin
 TRY_AGAIN = 1.0  # seconds between two tries to reach a host
+ACTORS = {"deadman": "its dead-man", "boot": "its boot unit", "hand": "somebody by hand"}
 OTHERS = ("held", "armed_by_other")  # the host's words for: somebody else has it
 
 
@@ -47,6 +48,7 @@ class HostLease:
     held: Lease | None = None
     armed: bool | None = False
     reboot_safe: bool | None = None
+    _collected: Mapping[str, Any] | None = field(default=None, repr=False)
     _beating: Beating | None = field(default=None, repr=False)
 
     @property
@@ -67,12 +69,22 @@ class HostLease:
         """
         body = {"host": self.target.name, "folder": self.run, "seconds": self.seconds}
         with self.recorder.acting("lease", body) as outcome:
-            seen = self.target.ask("standing", {"run": self.run}).get("generation")
-            wanted = Lease(self.run, int(seen or 0) + 1, secrets.token_hex(16), self.seconds)
+            standing = self.target.ask("standing", {"run": self.run})
+            self._collect(standing)
+            wanted = Lease(self.run, int(standing.get("generation") or 0) + 1, secrets.token_hex(16), self.seconds)
             answer = self._ask_for(wanted)
             outcome.update(host=self.target.name, generation=wanted.generation, nonce=wanted.nonce,
                            taken_over=answer.get("taken_over"))  # fmt: skip
         self._hold(wanted)
+
+    def _collect(self, standing: Mapping[str, Any]) -> None:
+        """What the dead-man, the boot or a person did there meanwhile goes into the record, once."""
+        fired = standing.get("fired")
+        if isinstance(fired, Mapping) and fired != self._collected:
+            self._collected = fired
+            self.recorder.note("host.acted", {"host": self.target.name, "folder": self.run, **fired})
+            by = ACTORS.get(str(fired.get("by")), "somebody")
+            self.tools.reporter.note(f"{self.target.name}: {by} acted at {fired.get('at')}: {fired.get('outcome')}")
 
     def take_over(self) -> None:
         """Shut out whatever an earlier play of this run still does on the host, by a higher generation.

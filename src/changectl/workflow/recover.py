@@ -7,15 +7,18 @@ in all other cases the saved configuration is brought back, proven, and that is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
-from changectl.core.errors import LeftToHost, Refused
-from changectl.core.history_events import ARM, LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, intent
+from changectl.core.errors import ChangectlError, LeftToHost, Refused
+from changectl.core.history_events import ARM, LEASE, LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, intent
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
 from changectl.core.ports import Event
+from changectl.workflow.attempt import host_run_name
+from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
+from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, LEFT, REVERTED, bring_back
@@ -39,8 +42,10 @@ class OpenRun:
         verdict: the step's last verdict, if it came to one.
         edits: what the step, or the reverted run, had saved; last step first.
         begun: the instances that the record says would be armed.
+        leased: the instances on whose hosts a lease was asked for.
         reverts: the run that it was taking back; None: it was an apply.
-        kept: whether earlier steps of it were kept.
+        closed: how the last step ended, where it has its end and only the run has none.
+        planned: how many steps the plan has.
     """
 
     run: str
@@ -49,8 +54,10 @@ class OpenRun:
     verdict: str | None
     edits: tuple[KeptEdit, ...]
     begun: frozenset[str]
+    leased: frozenset[str]
     reverts: str | None
-    kept: bool
+    closed: Ending | None = None
+    planned: int = 1
 
     @property
     def folders_of(self) -> str:
@@ -75,7 +82,7 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         raise Refused(f"run {opened.run} has its end already: nothing is to be recovered", reason="run_finished")
     closed = {event.step: event for event in events if event.kind == STEP_CLOSED}
     last = max((event.step for event in events), default=0)
-    step = 0 if last in closed else last
+    step = last
     reverts = opened.body.get("reverts")
     verdicts = [str(event.body.get("verdict")) for event in events if event.kind == "verdict" and event.step == step]
     if reverts:
@@ -83,10 +90,23 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         edits = tuple(edit for number in steps for edit in edits_of(number, reverted))
     else:
         edits = tuple(edits_of(step, events)) if step else ()
-    begun = {str(event.body.get("host")) for event in events if event.kind == intent(ARM) and event.step == step}
-    kept = any(Outcome(event.body["outcome"]).in_force for event in closed.values())
-    return OpenRun(opened.run, str(opened.body["service"]), step, verdicts[-1] if verdicts else None, edits,
-                   frozenset(begun), str(reverts) if reverts else None, kept)  # fmt: skip
+    begun, leased = (
+        {str(event.body.get("host")) for event in events if event.kind == intent(action) and event.step == step}
+        for action in (ARM, LEASE)
+    )
+    end = closed[last].body if last in closed else None
+    return OpenRun(
+        run=opened.run,
+        service=str(opened.body["service"]),
+        step=step,
+        verdict=verdicts[-1] if verdicts else None,
+        edits=edits,
+        begun=frozenset(begun),
+        leased=frozenset(leased),
+        reverts=str(reverts) if reverts else None,
+        closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
+        planned=len(opened.body.get("steps") or []),
+    )
 
 
 def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools) -> Ending:
@@ -100,6 +120,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools) -> Ending:
     recorder = Recorder(tools.journal, tools.secrets, order.run, order.step)
     with tools.interrupts.listening(), tools.records.lock(order.service, order.run, tools.actor) as dead:
         recorder.note("recover.started", {"actor": tools.actor})
+        recorder.note("recover.orphans", {"ended": tools.end_orphans(order.run)})
         if dead is not None:
             recorder.note(LOCK_TAKEN_OVER, dead)
         with ExitStack() as doors:
@@ -110,10 +131,15 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools) -> Ending:
 
 def exit_code(ending: Ending) -> int:
     """`recover` ends with 0 (settled: kept, restored, or nothing had been changed) or 6 (a person is needed)."""
-    return 0 if ending.outcome in (Outcome.KEPT, Outcome.ABORTED) else revert_exit_code(ending)
+    person = ending.outcome in (Outcome.REVERT_FAILED, Outcome.REVERT_UNVERIFIED)
+    return revert_exit_code(ending) if person else 0
 
 
 def _settled(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools, doors: ExitStack) -> Ending:
+    if order.closed is not None or not order.edits:
+        _free(order, placed, recorder, tools)
+    if order.closed is not None:
+        return _as_closed(order, order.closed)
     if not order.edits:
         return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was saved or changed")
     revert = Revert(order.folders_of, order.service, RECOVERED, order.edits, finished=False)
@@ -135,6 +161,25 @@ def _settled(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools
             return Ending(Outcome.KEPT, RECOVERED, "every host has on record that it was judged and kept")
         case _:
             return _restored([hold for hold, edit in holds if found[edit.instance, edit.step] is not Found.UNTOUCHED])
+
+
+def _free(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools) -> None:
+    """Give the hosts free that the run had taken and left as they were; one that is not reached frees itself."""
+    for one in placed:
+        if one.name not in order.leased:
+            continue
+        with suppress(ChangectlError), closing(open_target(one, tools)) as target:
+            folder = host_run_name(order.run, order.step)
+            lease = HostLease(target, recorder, tools, folder, lease_seconds(target, tools))
+            lease.take()
+            lease.give_back()
+
+
+def _as_closed(order: OpenRun, closed: Ending) -> Ending:
+    """Its last step has its end on record already; only the run has none."""
+    if closed.outcome.in_force and order.step < order.planned:
+        return Ending(Outcome.ABORTED, RECOVERED, f"step {order.step} was kept, and the next one was never begun")
+    return closed
 
 
 def _ask(order: OpenRun, hold: Hold, edit: KeptEdit, recorder: Recorder) -> Found:
@@ -170,7 +215,7 @@ def _close(order: OpenRun, ending: Ending, recorder: Recorder) -> None:
     body = {"outcome": ending.outcome.value, "reason": ending.reason, "text": ending.text}
     if order.reverts:
         recorder.note("revert.outcome", {"reverts": order.reverts, **body})
-    elif order.step:
+    elif order.step and order.closed is None:
         recorder.note(STEP_CLOSED, {**body, "verdict": order.verdict, "outage_seconds": None})
     code = exit_code(ending)
     recorder.note(RUN_CLOSED, {"exit_code": code, "outcome": ending.outcome.value, "reason": ending.reason})

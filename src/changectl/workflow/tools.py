@@ -28,6 +28,7 @@ class Tools:
     generator: Callable[[], bytes]  # the load generator as it travels to the caller's host
     nvml_source: Callable[[], str | None]  # the NVML bindings as they travel to a host
     ask: Callable[[str], bool]  # a yes-or-no question to a person; False where there is no terminal or no answer
+    end_orphans: Callable[[str], int]  # run -> how many processes of a dead controller were ended on this machine
     leave: Callable[[str, int], None]  # say it and end this process at once, with that exit code
     new_run: Callable[[str], str]  # service -> a run id that no other controller will make
     secrets: Secrets

@@ -1,0 +1,132 @@
+"""A controller that dies anywhere: what its hosts and its record say afterwards is enough to give the run its end."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from tests.workflow.crash import Killed, die_before, killed_at, settle
+from tests.workflow.stage import BETTER, WORSE, Stage
+
+from changectl.core.errors import ContactLost, HostCallError, LeftToHost, Refused
+from changectl.core.lifecycle import Outcome
+from changectl.workflow.recover import exit_code
+
+
+def calls(*slots: int) -> int:
+    stage = Stage()
+    stage.apply(*slots)
+    return len(stage.world.trace)
+
+
+@pytest.mark.parametrize("slots", [BETTER, WORSE])
+@pytest.mark.parametrize("acted", [True, False], ids=["the dead-man was first", "recover was first"])
+def test_wherever_the_controller_died_the_run_gets_an_end_that_is_true(slots: int, acted: bool) -> None:
+    for number in range(1, calls(slots) + 1):
+        stage = killed_at(number, slots)
+        if acted:
+            stage.host.lease_runs_out()
+        if not stage.journal.events("R1") or stage.journal.bodies("run.closed"):
+            continue
+        ending = settle(stage)
+
+        where = (number, stage.world.trace[number - 1], ending)
+        if ending.outcome is Outcome.KEPT:
+            assert stage.host.keeper.decided["R1.1"]["outcome"] == "kept", where
+            assert stage.host.process is not None, where
+            assert stage.host.process.argv[-1] == str(slots), where
+        else:
+            assert ending.outcome in (Outcome.REVERTED, Outcome.ABORTED), where
+            assert stage.serving_as_before(), where
+        assert exit_code(ending) == 0, where
+        assert stage.journal.bodies("run.closed")[-1]["outcome"] == ending.outcome, where
+        assert stage.host.keeper.armed == {}, where
+        assert stage.host.keeper.holder is None, where
+
+
+def dies_after(stage: Stage, name: str, *slots: int) -> Stage:
+    """Let the controller die right after a call, known by its name."""
+    stage.world.before = die_before(stage.world, lambda call, _: name in stage.world.trace[:-1])
+    with contextlib.suppress(Killed):
+        stage.apply(*slots)
+    stage.world.before = lambda call: None
+    return stage
+
+
+def test_what_the_host_has_on_record_as_kept_is_kept() -> None:
+    stage = dies_after(Stage(), "door gpu1 disarm", BETTER)
+    starts = stage.host.starts
+    ending = settle(stage)
+
+    assert (ending.outcome, exit_code(ending)) == (Outcome.KEPT, 0)
+    assert stage.host.starts == starts
+    assert [body["outcome"] for body in stage.journal.bodies("step.closed")] == ["kept"]
+
+
+def test_one_instance_that_kept_it_alone_goes_back_with_the_others() -> None:
+    stage = dies_after(Stage(("gpu1", "gpu2")), "door gpu1 disarm", BETTER)
+    stage.hosts["gpu2"].lease_runs_out()
+    ending = settle(stage)
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.serving_as_before()
+
+
+def test_what_a_dead_man_did_is_collected_into_the_record() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    stage.host.lease_runs_out()
+    starts = stage.host.starts
+    settle(stage)
+
+    (acted,) = stage.journal.bodies("host.acted")
+    assert (acted["by"], acted["outcome"]) == ("deadman", "restored")
+    assert stage.host.starts == starts  # what is back already is proven, not done again
+
+
+def test_a_late_play_of_the_dead_run_is_refused_by_the_host() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    late = dict(stage.playbooks.arguments[-1])
+    settle(stage)
+
+    with pytest.raises(HostCallError, match="taken over"):
+        stage.host.play("apply", late)
+    assert stage.serving_as_before()
+
+
+def test_a_host_that_does_not_answer_leaves_the_run_open() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    stage.fail_at(1, lambda: ContactLost("gpu1: gone"), "open")
+    with pytest.raises(ContactLost):
+        settle(stage)
+    assert not stage.journal.bodies("run.closed")
+
+    assert settle(stage).outcome is Outcome.REVERTED
+
+
+def test_a_host_that_is_lost_on_the_way_is_left_to_its_dead_man() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    gone = False
+
+    def lose(name: str) -> None:
+        nonlocal gone
+        gone = gone or name == "journal restore.intent"
+        if gone and name.startswith(("door", "play")):
+            raise ContactLost("gpu1: gone")
+
+    stage.world.before = lose
+    with pytest.raises(LeftToHost):
+        settle(stage)
+    assert not stage.journal.bodies("run.closed")
+
+
+def test_a_run_that_has_its_end_is_not_touched() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    with pytest.raises(Refused, match="has its end already"):
+        settle(stage)
+
+
+def test_what_still_runs_of_the_dead_controller_is_ended_first() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    settle(stage)
+    assert stage.world.trace.index("orphans R1") < stage.world.trace.index("play gpu1 restore")
