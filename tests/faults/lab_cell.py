@@ -21,7 +21,7 @@ from tests.faults.checker import Expected, Judged, Reach, judge
 from tests.faults.lab_strikes import LabStriker
 from tests.faults.local_cell import ACTS_WITHIN
 from tests.faults.strikes import lines, ordered
-from tests.faults.told import read_journal
+from tests.faults.told import brief, read_journal
 from tests.lab.desk import Desk
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.services import LlamaService
@@ -171,7 +171,7 @@ class LabCell:
             return None
         done = _changectl(desk, "recover", "-i", "hosts.yml", "--json")
         if done.returncode != 0:
-            self.notes.append(f"recover ended with {done.returncode}: {(done.stderr or done.stdout)[-600:]}")
+            self.notes.append(f"recover ended with {done.returncode}: {brief(done.stdout, done.stderr)}")
         return done.returncode
 
 

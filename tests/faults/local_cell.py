@@ -16,10 +16,10 @@ from typing import Any
 from tests.faults import strikes
 from tests.faults.bench import LEASE, LOAD, LocalBench
 from tests.faults.checker import Expected, Judged, Word, judge
-from tests.faults.told import read_journal
+from tests.faults.told import brief, read_journal
 
 Mount = Callable[..., None]
-RUN_TIMEOUT = 120.0  # seconds for one whole apply with its way back
+RUN_TIMEOUT = 180.0  # seconds for one whole apply with its way back; a hanging engine is stopped slowly
 ACTS_WITHIN = 1.0  # seconds after its deadline in which the dead-man has to act
 STOP = 2.0  # seconds for a stop
 PATIENCE = 15.0  # seconds beyond all of it before a cell is judged as it stands
@@ -46,6 +46,7 @@ class LocalCell:
             struck = [{"do": "crash"}]  # the engine itself is the fault: it was started, and ended
         first = self._first(expected, ended)
         kinds = read_journal(self.bench.database).kinds  # before anybody adds to them
+        self._striker.mended()  # as a person does before asking for anything more
         recovered = self._recover()
         second = self._judged(expected, ended, final=recovered is not None)
         return {"struck": bool(struck) and (self.fault != "kill" or ended == -signal.SIGKILL), "exit": ended,
@@ -104,7 +105,7 @@ class LocalCell:
             return None
         done = self.bench.run("recover", "-i", "hosts.yml", "--json")
         if done.returncode != 0:
-            self.notes.append(f"recover ended with {done.returncode}: {(done.stderr or done.stdout)[-600:]}")
+            self.notes.append(f"recover ended with {done.returncode}: {brief(done.stdout, done.stderr)}")
         return done.returncode
 
     def _starts(self) -> int:

@@ -13,6 +13,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 
+def brief(out: str, err: str) -> str:
+    """Why a command with `--json` ended as it did, in one line."""
+    try:
+        document = json.loads(out)
+    except ValueError:
+        return " ".join((err or out).split())[-600:]
+    if "error" in document:
+        return f"{document['error'].get('reason')}: {document['error'].get('message')}"
+    texts = [f"{step.get('outcome')}, {step.get('reason')}: {step.get('text')}" for step in document.get("steps", [])]
+    return "; ".join([str(document.get("reason")), *texts])
+
+
 @dataclass(frozen=True)
 class Told:
     """What the journal says about the run: its id, whether it was ended, and with which outcomes.
