@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,13 +18,17 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
     ),
 )
 @click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--incident", metavar="REASON", help="The service is sick already: change it, watch it for 2 minutes.")
 @host_options
 @output_options
-def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
+def command(plan: Path, incident: str | None, hosts: HostOptions, output: OutputOptions) -> int:
     """Apply a plan: change one thing per step, judge it, keep it or bring the saved configuration back.
 
     Every step is saved and proven restorable first, measured before and after under the same conditions, and kept
     only if the evidence says so. The first step that is not kept ends the run.
+
+    With --incident nothing is measured, and what a sick service cannot pass is waived. The change is watched live (no
+    restart, no failure in the log, a real answer every 5 seconds) and then kept unjudged; REASON goes into the record.
 
     Ctrl-C brings the saved configuration back; a second one leaves at once. Whatever dies on the way (this process, the
     network, the host): each host restores the saved configuration by itself when its lease is over, and `changectl
@@ -37,13 +42,15 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     from changectl.cli._orders import check_files, order_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
+    from changectl.core.incident import Incident
     from changectl.reports.printer import Printer
     from changectl.workflow.apply import apply
 
+    sick = None if incident is None else Incident(incident)
     check_files(plan, hosts.inventory)
     printer = Printer()
     with workplace(hosts, printer) as work:
-        order = order_of(plan, work)
+        order = replace(order_of(plan, work), incident=sick)
         end = apply(order, work.tools)
         events = work.store.journal.events
 

@@ -140,7 +140,7 @@ class ServiceStatus:
     standing: RunSummary | None  # the newest run whose change is still in force
     open_runs: tuple[str, ...]  # begun, no end recorded, and not settled since
     needs_person: tuple[RunSummary, ...]  # ended with exit code 6, and not settled since
-    kept_unjudged: tuple[str, ...]  # RUN/STEP that nobody has judged or taken back; RUN: accepted as it was found
+    kept_unjudged: tuple[str, ...]  # RUN/STEP, or RUN: accepted as found; not taken back, and no later run was judged
 
 
 def services(found: Iterable[RunSummary]) -> list[ServiceStatus]:
@@ -154,8 +154,12 @@ def services(found: Iterable[RunSummary]) -> list[ServiceStatus]:
 def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
     in_force = [run for run in own if run.reverted_by is None and run.found_back_by is None]
     standing = [run for run in in_force if not run.reverts and any(step.changed_something for step in run.steps)]
-    unjudged = [f"{run.run}/{step.number}" for run in in_force for step in run.steps if step.outcome == "kept_unjudged"]
-    accepted = [run.run for run in in_force if run.reverts and run.outcome == "kept_unjudged"]
+    judged = [place for place, run in enumerate(in_force) if any(step.judged_and_kept for step in run.steps)]
+    since = (
+        in_force[judged[-1] :] if judged else in_force
+    )  # a run that was judged and kept was judged on what stood there
+    unjudged = [f"{run.run}/{step.number}" for run in since for step in run.steps if step.outcome == "kept_unjudged"]
+    accepted = [run.run for run in since if run.reverts and run.outcome == "kept_unjudged"]
     return ServiceStatus(
         service=name,
         last=own[-1],

@@ -91,6 +91,7 @@ class RunOpened(TypedDict):
     tool_version: str
     steps: list[StepBody]
     reverts: NotRequired[str]  # the run that this one takes back
+    incident: NotRequired[str]  # why nothing was to be measured
 
 
 class RunClosed(TypedDict):

@@ -39,6 +39,11 @@ class StepSummary:
         """Whether the step was kept and is why the configuration is as it is."""
         return self.outcome in KEPT and self.reason != NOTHING_TO_DO
 
+    @property
+    def judged_and_kept(self) -> bool:
+        """Whether it was measured and judged on what was there before, and kept."""
+        return self.outcome == "kept" and self.verdict is not None and self.reason != NOTHING_TO_DO
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
@@ -60,6 +65,7 @@ class RunSummary:
     end_reason: str  # a stable word for how it ended; "" while that is not recorded
     steps: tuple[StepSummary, ...]
     reverts: str | None  # the run that this one takes back
+    incident: str = ""  # why it was made without a comparison; "": it was not made in an incident
     reverted_by: str | None = None  # the run that took this one back
     found_back_by: str | None = None  # the revert that found it taken back already and did nothing
     doubted_by: str | None = None  # the last revert of it, whose end is not recorded or not proven
@@ -144,6 +150,7 @@ def summarise(events: Sequence[Event]) -> RunSummary:
         end_reason=text_of(closed.body, "reason") if closed else "",
         steps=steps,
         reverts=text_of(body, "reverts") or None,
+        incident=text_of(body, "incident"),
     )
 
 

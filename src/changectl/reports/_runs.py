@@ -18,6 +18,7 @@ def run_json(run: RunSummary) -> dict[str, Any]:
         "exit_code": run.exit_code,
         "end_reason": run.end_reason or None,
         "reason": run.reason,
+        "incident": run.incident or None,
         "ticket": run.ticket,
         "actor": run.actor,
         "hosts": list(run.hosts),

@@ -50,6 +50,8 @@ def _outcome(story: RunStory, exit_code: int) -> Line:
         text = "nothing had to be done: " + _IN_PLACE[run.reverts is not None]
     if run.outcome == "kept_unjudged" and run.reverts:
         text = "what stands on the hosts was accepted as it is; nothing was changed"
+    if run.outcome == "reverted" and run.incident:
+        text = "the saved configuration is back, and that is proven; below stands whether the service answers"
     return Line(f"{run.outcome}: {text} ({about}, exit code {exit_code})", words.tone(run.outcome))
 
 

@@ -42,7 +42,7 @@ def _row(run: RunSummary, step: StepSummary | None) -> list[str]:
         _end(run, step),
         run.actor,
         run.ticket or "",
-        run.reason,
+        f"{run.reason} (incident: {run.incident})" if run.incident else run.reason,
     ]
 
 

@@ -69,6 +69,7 @@ def _head(story: RunStory) -> list[Block]:
         ("what", what or "not recorded"),
         ("ticket", run.ticket or "none"),
         ("why", run.reason or "not recorded"),
+        *([("incident", run.incident)] if run.incident else []),
         ("who", f"{run.actor or 'not recorded'}, with changectl {run.tool_version or 'of unknown version'}"),
         ("service", f"{run.service} on {', '.join(run.hosts) or 'no host'}"),
         ("plan", f"{run.plan} (sha256 {run.plan_digest})" if run.plan_digest else run.plan),

@@ -51,7 +51,11 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
             blocks += _person(open_run)
         flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]
         blocks += [Line(f"{step}: more than 1 % of the requests failed", "warning") for step in flagged]
-        blocks += [Line(f"{step} was kept without a judgement", "warning") for step in status.kept_unjudged]
+        for step in status.kept_unjudged:
+            blocks.append(Line(f"{step} was kept without a judgement", "warning"))
+            run, slash, _ = step.partition("/")
+            back = f", or it is taken back: changectl revert {run}" if slash else ""
+            blocks.append(Line(f"- it stays listed until a later change is judged and kept{back}"))
     return blocks
 
 

@@ -46,6 +46,7 @@ class OpenRun:
         reverts: the run that it was taking back; None: it was an apply.
         closed: how the last step ended, where it has its end and only the run has none.
         planned: how many steps the plan has.
+        judged: whether every instance came to a verdict that decides; none does in an incident.
     """
 
     run: str
@@ -58,6 +59,7 @@ class OpenRun:
     reverts: str | None
     closed: Ending | None = None
     planned: int = 1
+    judged: bool = True
 
     @property
     def folders_of(self) -> str:
@@ -106,6 +108,7 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         reverts=str(reverts) if reverts else None,
         closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
         planned=len(opened.body.get("steps") or []),
+        judged=bool(verdicts) and "inconclusive" not in verdicts,
     )
 
 
@@ -158,6 +161,8 @@ def _settled(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools
         case Move.ABORT:
             return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was changed")
         case Move.KEEP:
+            if not order.judged:
+                return Ending(Outcome.KEPT_UNJUDGED, RECOVERED, "its host has on record that it was kept, unjudged")
             return Ending(Outcome.KEPT, RECOVERED, "every host has on record that it was judged and kept")
         case _:
             return _restored([hold for hold, edit in holds if found[edit.instance, edit.step] is not Found.UNTOUCHED])

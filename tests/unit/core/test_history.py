@@ -369,6 +369,34 @@ def test_what_was_accepted_as_it_was_found_stays_listed_as_not_judged() -> None:
     assert (chat.standing, chat.kept_unjudged) == (None, ("r2",))
 
 
+def test_what_was_kept_unjudged_is_listed_until_a_later_run_was_judged_and_kept() -> None:
+    tape = Tape()
+    tape.whole("r1", "kept_unjudged", None)
+    tape.whole("r2", "kept", None)  # nobody judged that one either
+    assert services(runs(tape.events))[0].kept_unjudged == ("r1/1",)
+    tape.whole("r3", "reverted", "regressed")
+    assert services(runs(tape.events))[0].kept_unjudged == ("r1/1",)
+    tape.whole("r4", "kept", "no_gross_harm")
+    assert services(runs(tape.events))[0].kept_unjudged == ()
+
+
+def test_what_was_kept_unjudged_is_listed_again_when_the_judged_run_is_taken_back() -> None:
+    tape = Tape()
+    tape.whole("r1", "kept_unjudged", None)
+    tape.whole("r2", "kept", "no_gross_harm")
+    tape.whole("r3", "reverted", None, reverts="r2")
+    tape.whole("r4", "kept_unjudged", None)
+    assert services(runs(tape.events))[0].kept_unjudged == ("r1/1", "r4/1")
+
+
+def test_the_reason_of_an_incident_is_kept_beside_the_plans_own() -> None:
+    tape = Tape()
+    tape.whole("r1", "kept_unjudged", None, incident="OPS-99 chat is down")
+    tape.whole("r2")
+    mended, usual = runs(tape.events)
+    assert (mended.incident, mended.reason, usual.incident) == ("OPS-99 chat is down", "GPU idle", "")
+
+
 def test_a_run_that_had_nothing_to_do_is_not_why_something_is_in_force() -> None:
     tape = Tape()
     tape.whole("r1")
