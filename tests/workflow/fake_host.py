@@ -58,6 +58,7 @@ class FakeHost:
     staged: dict[str, bytes] = field(default_factory=dict)
     tokens: int = 0
     starts: int = 0
+    log_end: int = 0  # lines before the last start
     stale: bool = False  # a file was written since the process started
     load_seconds: float = 1.0
     requests: int = 24
@@ -89,6 +90,7 @@ class FakeHost:
     # -- the service ----------------------------------------------------------------------------------------------
     def start(self) -> None:
         self.starts, self.stale = self.starts + 1, False
+        self.log_end = len(self.log)
         lines = self.files[UNIT].decode().splitlines()
         argv = shlex.split(next(line for line in lines if line.startswith("ExecStart=")).partition("=")[2])
         pairs = [line.partition("=") for line in self.files[ENV].decode().splitlines() if "=" in line]

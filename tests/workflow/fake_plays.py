@@ -40,7 +40,8 @@ def fence(host: FakeHost, run: str, generation: int) -> None:
 
 
 def _answer(host: FakeHost) -> dict[str, Any]:
-    return {"changed": True, "started_pid": host.process.pid if host.process else 0}
+    started = host.process.pid if host.process else 0
+    return {"changed": True, "started_pid": started, "start": {"log_cursor": str(host.log_end)}}
 
 
 def _write_all(host: FakeHost, writes: Sequence[Mapping[str, Any]]) -> None:

@@ -135,3 +135,25 @@ def test_another_file_that_moved_is_found_although_there_was_no_process_to_compa
 
     stage.host.on_start = meddle
     assert mend(stage).last.reason == "undeclared_change"
+
+
+def dies_with_a_certain_cause(host: FakeHost) -> None:
+    """The crash loop goes on until the very stop; loading takes long enough to look at the log."""
+    host.log.append("error: invalid argument: --nonsense")
+    host.load_seconds = 20.0
+
+
+def test_what_the_crash_loop_logs_until_it_is_stopped_does_not_count_against_the_new_start() -> None:
+    stage = crash_looping()
+    stage.host.on_stop = dies_with_a_certain_cause
+    assert ended(mend(stage)) == MENDED
+
+
+def test_nor_does_what_the_failed_change_logged_count_against_the_way_back() -> None:
+    stage = Stage()
+    stage.host.refuses = lambda argv: "error: invalid argument: --nonsense" if argv[-1] == "8" else None
+    stage.host.on_stop = dies_with_a_certain_cause
+    end = stage.apply(BETTER)
+
+    assert ended(end) == (4, Outcome.REVERTED, "did_not_start")
+    assert stage.serving_as_before()

@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any, Dict, List, Optional
 
-from . import command, manager, procfs, snapshot, systemd, verify
+from . import command, manager, procfs, snapshot, status, systemd, verify
 from .failure import Failure
 from .state import Run, boot_id, mutating, read_json
 
@@ -17,7 +17,7 @@ _AFTER_KILL = 5.0  # seconds that the kernel gets to take away killed processes 
 
 
 def service(args: Dict[str, Any]) -> Dict[str, Any]:
-    """The call: {action, changed, started_pid, seconds, ...}.
+    """The call: {action, changed, started_pid, seconds, log_cursor: where the log ended before a start, ...}.
 
     Raises:
         Failure: `still_held` when a process or port outlives the stop; `start_failed`; `no_systemd`; ...
@@ -183,14 +183,16 @@ def _start(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
         if running is not None:
             return {"started_pid": running}
         saved = _saved_process(run, args) if args.get("environment_from_snapshot") else None
-        return {"changed": True, **command.start(settings, run, saved)}
+        ends_at = status.end_of_log(None, args.get("log_file"))
+        return {"changed": True, "log_cursor": ends_at, **command.start(settings, run, saved)}
     if args.get("daemon_reload"):
         _systemctl(run, settings, "daemon-reload")
     if args.get("reset_failed"):
         systemd.systemctl(settings, "reset-failed", settings["unit"], run_id=run.name)  # fails when there is nothing
     before = systemd.main_pid(systemd.show(settings))
+    ends_at = None if before else status.end_of_log(settings, args.get("log_file"))
     _systemctl(run, settings, "start", "--no-block", settings["unit"])
-    return {"changed": before is None, "started_pid": before or _started_pid(settings)}
+    return {"changed": before is None, "started_pid": before or _started_pid(settings), "log_cursor": ends_at}
 
 
 def _started_pid(settings: Dict[str, Any]) -> Optional[int]:

@@ -7,6 +7,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import command, manager, process, procfs, strain, systemd
+from .failure import Failure
 from .state import Run
 
 _TAIL = 64 * 1024  # bytes of a log shown without a cursor
@@ -71,6 +72,21 @@ def _command(settings: Dict[str, Any], args: Dict[str, Any]) -> Tuple[Dict[str, 
         pid = starting[0][0] if starting else None
     found = {"active": active, "sub": None, "restarts": 0, "result": None, "exec_status": None}
     return found, pid, None if launched is None else launched["log_file"]
+
+
+def end_of_log(manager_settings: Optional[Dict[str, Any]], log_file: Optional[str]) -> Optional[str]:
+    """A cursor to where the log ends now, so that what an earlier start said is not taken for the next one's.
+
+    Args:
+        manager_settings: of a systemd unit; None: the service has no journal.
+        log_file: the service's own log, if it has one.
+    """
+    if log_file:
+        return tail(log_file, None)[1]
+    try:
+        return None if manager_settings is None else systemd.journal(manager_settings, None)[1]
+    except Failure:
+        return None  # the start matters more
 
 
 def tail(path: str, cursor: Optional[str]) -> Tuple[List[str], Optional[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -157,6 +157,9 @@ class Hold:
         with self.lease.arming(way_back) as arming:
             given = {**common, **variables, **arming.variables}
             arming.answers = self.tools.playbooks.run(play, self.target.address, given, timeout=timeout).answers
+        if (ends_at := log_end(arming.answers)) is not None:
+            # What a crash loop logged until it was stopped must not count against the start that followed.
+            self.log_cursor, self._log_end_known = ends_at, True
         return list(arming.answers)
 
     def _service(self) -> dict[str, Any]:
@@ -167,6 +170,7 @@ class Hold:
             "stop_timeout": self.stop_timeout,
             "environment_from_snapshot": self.observed.process is not None,
             "environment_drop": [],
+            "log_file": self.target.service.log_file,
         }
 
     def _same_python(self) -> dict[str, str]:
@@ -221,6 +225,13 @@ class Hold:
         if result.cause is not None:
             told |= {"cause": result.cause.cause, "line": redact(result.cause.line), "hint": result.cause.hint}
         return told
+
+
+def log_end(answers: Sequence[Mapping[str, Any]]) -> str | None:
+    """Where the log ended between the stop and the start of a play; None: there was no start, or it is not known."""
+    parts = [part for answer in answers for part in (answer, answer.get("service"), answer.get("start"))]
+    found = [part.get("log_cursor") for part in parts if isinstance(part, Mapping)]
+    return next((str(cursor) for cursor in reversed(found) if cursor is not None), None)
 
 
 def short(answer: Mapping[str, Any]) -> dict[str, Any]:

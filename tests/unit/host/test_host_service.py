@@ -168,6 +168,17 @@ def test_a_port_that_somebody_else_takes_is_named(service: Service) -> None:
         stranger.wait()
 
 
+def test_a_start_says_where_the_log_ended_before_it(service: Service) -> None:
+    log = service.home / "own.log"
+    log.write_text("the earlier start failed\n")
+    told = service.act("start", log_file=str(log))
+    service.wait()
+    with log.open("a") as writing:
+        writing.write("serving\n")
+
+    assert status.tail(str(log), told["log_cursor"])[0] == ["serving"]
+
+
 def test_a_pid_file_finds_the_service_unless_it_is_stale(service: Service) -> None:
     service.manager["command"]["pid"] = {"file": "pid"}
     pid = service.act("start")["started_pid"]

@@ -82,6 +82,13 @@ def test_a_unit_is_restarted_in_the_right_order(host: Any, tools: Path) -> None:
     assert host.call("service", manager=UNIT, action="stop", stop_timeout=5)["changed"]
 
 
+def test_a_start_tells_where_the_journal_ended_before_it(host: Any, tools: Path) -> None:
+    told = host.call("service", manager={"systemd": {"unit": "chat.service"}}, action="restart", stop_timeout=3)
+    assert told["log_cursor"] == "c1"
+    again = host.call("service", manager={"systemd": {"unit": "chat.service"}}, action="start")
+    assert again["log_cursor"] is None, "it runs already: nothing was started"
+
+
 def test_a_unit_that_systemd_refuses_to_start_is_said_so(host: Any, tools: Path) -> None:
     (tools / "masked").touch()
     with pytest.raises(Failure) as caught:
