@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from changectl.cli._unfinished import tell_unfinished
 from changectl.core import history
 from changectl.core.errors import InputError, Problem
 from changectl.core.grammar import nearest
 from changectl.core.history import RunStory, RunSummary
 from changectl.core.ports import Event
+from changectl.reports.printer import Printer
 
 if TYPE_CHECKING:
     from changectl.store.locks import Held
@@ -85,7 +87,9 @@ def reading() -> Iterator[Record]:
         yield Record(None)
         return
     with open_store(Path(project.database), Path(project.key_file)) as store:
-        yield Record(store)
+        record = Record(store)
+        tell_unfinished(record.runs(), record.holders(), Printer())
+        yield record
 
 
 def check_word(what: str, word: str | None, known: Sequence[str]) -> str | None:

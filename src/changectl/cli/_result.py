@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from changectl.cli._present import print_blocks
 from changectl.core.history import run_story
@@ -16,9 +17,13 @@ from changectl.reports.printer import Printer
 
 def show_run(events: Sequence[Event], ending: Ending, exit_code: int, printer: Printer, *, as_json: bool) -> None:
     """Print what a run did and how it ended."""
-    story = run_story(events)
     if as_json:
-        document = {**show.as_json(story), "reason": ending.reason, "exit_code": exit_code}
+        document = run_document(events, ending, exit_code)
         printer.line(json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False))
         return
-    print_blocks(report.as_blocks(story, exit_code), printer)
+    print_blocks(report.as_blocks(run_story(events), exit_code), printer)
+
+
+def run_document(events: Sequence[Event], ending: Ending, exit_code: int) -> dict[str, Any]:
+    """The JSON document of a run that has just ended."""
+    return {**show.as_json(run_story(events)), "reason": ending.reason, "exit_code": exit_code}

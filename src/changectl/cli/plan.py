@@ -25,8 +25,8 @@ def impact(step: StepPreview) -> Impact:
     return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds, step.traffic)
 
 
-def blocks(order: Order, steps: Sequence[StepPreview], code: int) -> list[Block]:
-    """What people read."""
+def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> list[Block]:
+    """What people read; `unfinished`: which run has to be settled first, and how."""
     from changectl.core.wording import load_words
     from changectl.reports import preview as report
     from changectl.reports._blocks import Line
@@ -40,10 +40,11 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int) -> list[Block]
                 one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps
             )
     end = Line("apply would proceed", "good") if code == 0 else Line("apply would refuse", "bad")
-    return [*found, Line(""), end]
+    waiting = [Line(unfinished, "bad")] if unfinished else []
+    return [*found, Line(""), *waiting, end]
 
 
-def document(order: Order, steps: Sequence[StepPreview], code: int) -> dict[str, Any]:
+def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> dict[str, Any]:
     """What `--json` prints, before known secrets are taken out of it."""
     from changectl.core.wording import load_words
     from changectl.reports import preview as report
@@ -63,6 +64,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int) -> dict[str,
         "service": order.plan.service,
         "measured": load_words(order.plan, order.service),
         "steps": documents,
+        "unfinished": unfinished,
         "exit_code": code,
     }
 
@@ -89,6 +91,7 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     from changectl.cli._present import print_blocks
     from changectl.cli.wiring import workplace
     from changectl.reports.printer import Printer
+    from changectl.workflow.apply import settle_first
     from changectl.workflow.preview import preview, would_proceed
 
     check_files(plan, hosts.inventory)
@@ -97,12 +100,13 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
         order = order_of(plan, work)
         steps = preview(order, work.tools)
         clean = work.tools.secrets.clean
-    code = 0 if would_proceed(steps) else 3
+        way = settle_first(order.plan.service, work.tools)
+    code = 0 if would_proceed(steps) and way is None else 3
 
     def show() -> None:
         if output.json:
-            printer.line(json.dumps(clean(document(order, steps, code)), indent=2))
+            printer.line(json.dumps(clean(document(order, steps, code, way)), indent=2))
         else:
-            print_blocks(blocks(order, steps, code), printer)
+            print_blocks(blocks(order, steps, code, way), printer)
 
     return tell(code, show, f"changectl plan {plan}")

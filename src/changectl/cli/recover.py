@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+from changectl.cli._options import FORMAT, HostOptions, OutputOptions, example, host_options, output_options
 
 if TYPE_CHECKING:
     from changectl.cli.wiring import Workplace
     from changectl.core.lifecycle import Ending
+    from changectl.reports.printer import Printer
 
 
 @click.command(
@@ -31,8 +33,6 @@ def command(run: str | None, hosts: HostOptions, output: OutputOptions) -> int:
     a host does not answer: its dead-man restores it, and the run stays open until it can be asked.
     """
     from changectl.cli._failures import tell
-    from changectl.cli._present import print_document
-    from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
     from changectl.core import history
     from changectl.reports.printer import Printer
@@ -44,23 +44,27 @@ def command(run: str | None, hosts: HostOptions, output: OutputOptions) -> int:
         known = history.runs(journal.select(kinds=history.SUMMARY_KINDS))
         waiting = [one.run for one in known if one.unfinished]
         names = waiting if run is None else [history.resolve_run(run, journal.runs())]
-        if not names:
-            if output.json:
-                print_document({"recovered": [], "exit_code": 0}, printer)
-            else:
-                printer.line("No run is unfinished: there is nothing to recover.")
-            return 0
-        code = 0
-        for name in names:
-            ending = _recover(name, work)
-            own = exit_code(ending)
-            code = max(code, own)
+        endings = [(name, _recover(name, work)) for name in names]
+        code = max((exit_code(ending) for _, ending in endings), default=0)
+        return tell(code, lambda: _show(endings, code, work, printer, output), "changectl history")
 
-            def show(name: str = name, ending: Ending = ending, own: int = own) -> None:
-                show_run(journal.events(name), ending, own, printer, as_json=output.json)
 
-            tell(own, show, f"changectl show {name}")
-        return code
+def _show(
+    endings: Sequence[tuple[str, Ending]], code: int, work: Workplace, printer: Printer, output: OutputOptions
+) -> None:
+    from changectl.cli._present import print_document
+    from changectl.cli._result import run_document, show_run
+    from changectl.workflow.recover import exit_code
+
+    events = work.store.journal.events
+    if output.json:
+        runs = [run_document(events(name), ending, exit_code(ending)) for name, ending in endings]
+        print_document({"format": FORMAT, "runs": runs, "exit_code": code}, printer)
+        return
+    if not endings:
+        printer.line("No run is unfinished: there is nothing to recover.")
+    for name, ending in endings:
+        show_run(events(name), ending, exit_code(ending), printer, as_json=False)
 
 
 def _recover(name: str, work: Workplace) -> Ending:

@@ -87,11 +87,18 @@ def apply(order: Order, tools: Tools) -> RunEnd:
 
 def refuse_unfinished(service: str, tools: Tools) -> None:
     """Raises Refused while an earlier run of the service has no end: its configuration may still be in force."""
+    way = settle_first(service, tools)
+    if way is not None:
+        raise Refused(way, reason="unfinished_run")
+
+
+def settle_first(service: str, tools: Tools) -> str | None:
+    """Which run of the service has to be settled first, and how; None: there is none."""
     unfinished = tools.memory.unfinished(service)
-    if unfinished:
-        way = way_to_settle(unfinished[0], tools)
-        text = f"what run {unfinished[0]} left behind on service {service} is not known: {way}"
-        raise Refused(text, reason="unfinished_run")
+    if not unfinished:
+        return None
+    way = way_to_settle(unfinished[0], tools)
+    return f"what run {unfinished[0]} left behind on service {service} is not known: {way}"
 
 
 def _loads(order: Order) -> list[LoadPlan]:

@@ -55,7 +55,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*arguments: str, exit_code: int = 0) -> str:
         assert main(list(arguments)) == exit_code
         captured = capsys.readouterr()
-        return captured.out + captured.err
+        return captured.out if "--json" in arguments and exit_code == 0 else captured.out + captured.err
 
     return call
 
@@ -260,3 +260,9 @@ def test_help_loads_neither_the_database_layer_nor_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize("command", ["history", "status"])
+def test_whatever_is_looked_at_a_run_that_was_cut_off_is_named_with_its_way_out(command: str, run: Run) -> None:
+    assert "run 20261201-dd on service chat was cut off; settle it: changectl recover 20261201-dd" in run(command)

@@ -13,10 +13,11 @@ import click
 import jsonschema
 import pytest
 from tests.unit.cli.cli_runner import Run
+from tests.workflow.crash import killed_at, settle
 from tests.workflow.stage import BETTER, WORSE, Stage, plan_text
 
 from changectl.cli import init, main, validate
-from changectl.cli._result import show_run
+from changectl.cli._result import run_document, show_run
 from changectl.cli.plan import document as plan_document
 from changectl.core.lifecycle import Ending
 from changectl.core.ports import Event
@@ -132,3 +133,10 @@ def test_a_plan_with_problems_names_their_places(project: Path, run: Run) -> Non
 
     fits(document, "error")
     assert document["error"]["problems"][0]["line"] == 4
+
+
+def test_recover() -> None:
+    stage = killed_at(70, BETTER)
+    ending = settle(stage)
+    events = at_their_times(list(stage.journal.events("R1")))
+    fits({"format": 1, "runs": [run_document(events, ending, 0)], "exit_code": 0}, "recover")

@@ -44,7 +44,7 @@ def test_the_lock_of_a_holder_that_nobody_sees_is_broken_and_recorded(store: Sto
     ended = run("unlock", "chat", "--reason", REASON)
 
     assert ended.code == 0
-    for part in ("ci@runner-7", "runner-7", "changectl revert 20261201-dd"):
+    for part in ("ci@runner-7", "runner-7", "changectl recover 20261201-dd"):
         assert part in ended.out
     assert store.locks.held() == []
     (event,) = store.journal.select(kinds=("lock.broken",))
