@@ -40,13 +40,13 @@ def test_of_a_stopped_service_nothing_is_assumed(bench: Bench) -> None:
     bench.service.wait_ready()
 
     checked.refused("healthy_now", "failed", "not up")
-    for name in ("values_agree", "port_owner", "value_known", "cross_rules", "stop_grace"):
+    for name in ("values_agree", "port_owner", "cross_rules", "stop_grace"):
         checked.refused(name, "unknown")
     for name in ("model_readable", "model_manifest"):
         checked.refused(name, "unknown")
     for name in ("edited_since_start", "limits_present"):
         checked.advised(name, "unknown")
-    for name in ("model_whole", "disk_space", "no_pending_reload", "start_limit", "unit_verifies"):
+    for name in ("model_whole", "disk_space", "no_pending_reload", "start_limit", "unit_verifies", "value_known"):
         checked.is_in(name, "passed")
 
 

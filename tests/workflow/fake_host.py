@@ -59,6 +59,7 @@ class FakeHost:
     tokens: int = 0
     starts: int = 0
     log_end: int = 0  # lines before the last start
+    exec_start: str = ""  # as systemctl shows the unit's command
     stale: bool = False  # a file was written since the process started
     load_seconds: float = 1.0
     requests: int = 24
@@ -147,7 +148,7 @@ class FakeHost:
     def call_inspect(self, args: Mapping[str, Any]) -> dict[str, Any]:
         process = self.process
         manager = {"unit": "chat.service", "show": SHOW, "files": [UNIT], "need_daemon_reload": False,
-                   "env_files": [{"path": ENV, "optional": False}]}  # fmt: skip
+                   "env_files": [{"path": ENV, "optional": False}], "exec_start": [self.exec_start]}  # fmt: skip
         facts = None if process is None else {
             "pid": process.pid, "start_ticks": process.pid, "started_at": EPOCH + process.started,
             "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [8080],

@@ -72,6 +72,13 @@ def test_an_impossible_value_refuses_in_an_incident_too() -> None:
     assert "value_known" in end.last.text
 
 
+def test_a_program_that_does_not_run_is_asked_by_what_its_unit_would_start() -> None:
+    stage = crash_looping()
+    stage.host.exec_start = "{ path=/opt/llama-server ; argv[]=/opt/llama-server --parallel 4 ; ignore_errors=no ; }"
+    assert ended(mend(stage)) == MENDED
+    assert levels(stage)["value_known"] == ("required", "parallel is in the engine's own help")
+
+
 def test_nothing_is_waived_on_a_service_that_answers() -> None:
     stage = Stage()
     end = mend(stage)

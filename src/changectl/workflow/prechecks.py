@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -92,13 +93,24 @@ def _nvml(target: Target, gpu: GpuDriver | None, tools: Tools) -> Nvml | None:
 
 
 def _help(contact: Contact) -> Help | None:
-    process = contact.observed.process
-    argv = contact.target.engine.help_argv(process.argv or []) if process else []
-    if not argv or process is None:
+    process, manager = contact.observed.process, contact.observed.manager
+    argv = contact.target.engine.help_argv((process.argv or []) if process else unit_command(manager.exec_start))
+    if not argv:
         return None
     # With the service's own variables: an engine may not even load its libraries without them.
-    args = {"argv": argv, "user": process.user, "environ": dict(process.environ or {}), "timeout": HELP_TIMEOUT}
+    environ, user = (process.environ, process.user) if process else (None, (manager.show or {}).get("User"))
+    args = {"argv": argv, "user": user or None, "environ": dict(environ or {}), "timeout": HELP_TIMEOUT}
     return Help.read(contact.target.ask("help", args, timeout=HELP_TIMEOUT + 10))
+
+
+def unit_command(exec_start: str | Sequence[str] | None) -> list[str]:
+    """The words that a unit starts its last command with, as systemctl shows them; empty: it does not tell.
+
+    Good for the program's name, which needs no quotes; what follows may be split wrongly.
+    """
+    shown = [exec_start] if isinstance(exec_start, str) else list(exec_start or [])
+    match = re.search(r"argv\[\]=(.*?) ;", shown[-1]) if shown else None
+    return match[1].split() if match else []
 
 
 def _unit_verify(contact: Contact) -> UnitVerify | None:
