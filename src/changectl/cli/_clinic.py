@@ -1,34 +1,20 @@
-"""A doctor's ports, put together; several hosts are looked at at the same time. No record is opened."""
+"""Several hosts are looked at at the same time; whoever asks for the end is heard by all of them."""
 
 from __future__ import annotations
 
-import getpass
-import os
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from changectl.adapters.clock import SystemClock
-from changectl.adapters.doors import HostDoors
-from changectl.adapters.inventory import AnsibleInventory
-from changectl.adapters.playbooks import RunnerPlaybooks
-from changectl.adapters.project_files import find_project
-from changectl.adapters.shipped import playbooks_folder
-from changectl.adapters.vault import absolute
 from changectl.cli._options import HostOptions
 from changectl.cli._patients import patients
-from changectl.cli._places import demand_inventory
 from changectl.cli._progress import ProgressReporter
-from changectl.cli.wiring import actor
+from changectl.cli.wiring import clinic
 from changectl.core.doctor import Examination
 from changectl.reports.printer import Printer
 from changectl.workflow.doctor import Instruments, Patient, examine
 from changectl.workflow.interrupts import Interrupted, Interrupts
-from changectl.workflow.secrets import Secrets
 
 AT_ONCE = 8  # hosts
 EXPECTED = 12.0  # seconds for one host
@@ -58,41 +44,14 @@ def look_at_all(words: Sequence[str], options: HostOptions, printer: Printer) ->
         InputError: see `patients`; a connection that is not supported.
         Interrupted: somebody asked for the end; what was begun on hosts is taken away again.
     """
-    project = demand_inventory(find_project(Path.cwd(), options.inventory))
-    source, playbooks = Path(project.inventory), playbooks_folder()
-    vaults = tuple(map(absolute, options.vault_ids))
-    password = getpass.getpass("BECOME password: ") if options.ask_become_pass else None
-    known = Secrets(os.urandom(16), _no_sink)
-    inventory = AnsibleInventory(source, playbooks, options.limit, vaults, learn=known.learn)
-    if password:
-        known.learn([password])
-    reporter, interrupts = ProgressReporter(printer, known), Interrupts()
-    groups = patients(words, project, inventory, reporter.note)
+    place = clinic(options, printer)
+    groups = patients(words, place.project, place.inventory, place.reporter.note)
     for group in groups:
-        known.learn_host(group[0].host.variables, None)
-        known.spare([group[0].host.name])
-    tools = Instruments(
-        doors=HostDoors(playbooks, password),
-        playbooks=RunnerPlaybooks(source, playbooks, vaults, password),
-        clock=SystemClock(),
-        new_name=_new_name,
-        new_nonce=lambda: secrets.token_hex(16),
-        stop=_Stop(interrupts),
-        tell=reporter.note,
-        clean=lambda text: known.redactor.known(text),
-        actor=actor(),
-        password=password is not None,
-    )
-    with interrupts.listening():
-        return _together(groups, tools, reporter)
-
-
-def _no_sink(_: object) -> None:
-    """Nothing is stored, so no store has to watch for secrets."""
-
-
-def _new_name() -> str:
-    return f"{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        place.secrets.learn_host(group[0].host.variables, None)
+        place.secrets.spare([group[0].host.name])
+    tools = replace(place.tools, stop=_Stop(place.interrupts))
+    with place.interrupts.listening():
+        return _together(groups, tools, place.reporter)
 
 
 def _together(groups: Sequence[Sequence[Patient]], tools: Instruments, reporter: ProgressReporter) -> list[Examination]:
@@ -112,11 +71,13 @@ def _together(groups: Sequence[Sequence[Patient]], tools: Instruments, reporter:
 
 
 def _wait(
-    futures: Sequence[Future[list[Examination]]], names: Sequence[str], elapsed: Callable[[], float],
+    futures: Sequence[Future[list[Examination]]],
+    names: Sequence[str],
+    elapsed: Callable[[], float],
     reporter: ProgressReporter,
-) -> None:  # fmt: skip
+) -> None:
+    expected = EXPECTED * -(-len(names) // AT_ONCE)
     while wait(futures, SLICE).not_done:
         left = [name for name, future in zip(names, futures, strict=True) if not future.done()]
-        rounds = -(-len(names) // AT_ONCE)
-        reporter.waiting(f"looking at {', '.join(left[:3])}{' ...' if len(left) > 3 else ''}", elapsed=elapsed(),
-                         expected=EXPECTED * rounds)  # fmt: skip
+        what = f"looking at {', '.join(left[:3])}{' ...' if len(left) > 3 else ''}"
+        reporter.waiting(what, elapsed=elapsed(), expected=expected)

@@ -38,6 +38,7 @@ from changectl.reports.printer import Printer
 from changectl.store import open_store
 from changectl.store.memory import RunMemory
 from changectl.store.store import Store
+from changectl.workflow.doctor import Instruments
 from changectl.workflow.interrupts import Interrupts
 from changectl.workflow.secrets import Secrets
 from changectl.workflow.tools import Tools
@@ -105,6 +106,44 @@ def all_hosts(hosts: HostOptions) -> tuple[Sequence[HostAddress], HostDoors]:
     return inventory.hosts("all"), HostDoors(playbooks, password)
 
 
+@dataclass(frozen=True)
+class Clinic:
+    """What a doctor works with; no record is opened."""
+
+    project: Project
+    inventory: AnsibleInventory
+    tools: Instruments
+    reporter: ProgressReporter
+    interrupts: Interrupts
+    secrets: Secrets
+
+
+def clinic(hosts: HostOptions, printer: Printer) -> Clinic:
+    """Find the project in the working directory and put together what a doctor needs."""
+    project = demand_inventory(find_project(Path.cwd(), hosts.inventory))
+    source, playbooks = Path(project.inventory), playbooks_folder()
+    vaults = tuple(map(absolute, hosts.vault_ids))
+    password = getpass.getpass("BECOME password: ") if hosts.ask_become_pass else None
+    known = Secrets(os.urandom(16), lambda _: None)  # nothing is stored, so no store has to watch for secrets
+    if password:
+        known.learn([password])
+    inventory = AnsibleInventory(source, playbooks, hosts.limit, vaults, learn=known.learn)
+    reporter, interrupts = ProgressReporter(printer, known), Interrupts()
+    tools = Instruments(
+        doors=HostDoors(playbooks, password),
+        playbooks=RunnerPlaybooks(source, playbooks, vaults, password),
+        clock=SystemClock(),
+        new_name=new_name,
+        new_nonce=lambda: secrets.token_hex(16),
+        stop=interrupts.check,
+        tell=reporter.note,
+        clean=lambda text: known.redactor.known(text),
+        actor=actor(),
+        password=password is not None,
+    )
+    return Clinic(project, inventory, tools, reporter, interrupts, known)
+
+
 def leave(text: str, exit_code: int) -> None:
     """End this process as if it were killed, after a last word; every event is on disk already."""
     os.write(2, f"\n{text}\n".encode())
@@ -114,7 +153,16 @@ def leave(text: str, exit_code: int) -> None:
 def new_run(service: str) -> str:
     """A run id that reads well, sorts by time, and that no other controller makes."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    return f"{moment}-{service}-{''.join(secrets.choice(_RUN_LETTERS) for _ in range(4))}"
+    return f"{moment}-{service}-{_letters()}"
+
+
+def new_name() -> str:
+    """The same for what is no run of a service."""
+    return f"{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}-{_letters()}"
+
+
+def _letters() -> str:
+    return "".join(secrets.choice(_RUN_LETTERS) for _ in range(4))
 
 
 def actor() -> str:
