@@ -134,16 +134,24 @@ def refuses(results: Iterable[CheckResult]) -> list[CheckResult]:
     return [result for result in results if result.refuses]
 
 
+FOLLOWING = "not checked because of that, so not passed either"
+
+
+def root_causes(results: Sequence[CheckResult]) -> list[tuple[CheckResult, list[str]]]:
+    """The checks that refuse by themselves, each with those that could not be looked at because of it; these first."""
+    refusing = refuses(results)
+    found = [
+        (own, [other.name for other in refusing if other.because == own.name]) for own in refusing if not own.because
+    ]
+    return sorted(found, key=lambda pair: not pair[1])
+
+
 def refusal(results: Sequence[CheckResult]) -> list[str]:
     """Why the change is refused, one sentence each: what others follow from first, then what could not be looked at."""
-    refusing = refuses(results)
-    causes = {result.because for result in refusing}
-    own = sorted((result for result in refusing if not result.because), key=lambda result: result.name not in causes)
     lines = []
-    for result in own:
+    for result, following in root_causes(results):
         lines.append(f"{result.name}: {'; '.join(part for part in (result.detail, result.hint) if part)}")
-        following = [other.name for other in refusing if other.because == result.name]
-        lines += [f"not checked because of that, so not passed either: {', '.join(following)}"] if following else []
+        lines += [f"{FOLLOWING}: {', '.join(following)}"] if following else []
     return lines
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.precheck import CheckResult, ThreeValues
+from changectl.core.precheck import FOLLOWING, CheckResult, ThreeValues, root_causes
 from changectl.core.units import format_duration
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Tone, Verbatim
 
@@ -82,10 +82,16 @@ def instance_blocks(
     blocks.append(Line("nothing to do: the file already says so", "good") if nothing_to_do else Verbatim(diff))
     rows = [(check.name, check.level, check.state.replace("_", " "), check.figure, check.detail) for check in checks]
     blocks.append(Table(("pre-check", "level", "state", "figure", "detail"), rows))
-    for check in checks:
-        if check.refuses:
-            blocks.append(Line(f"{check.name}: {check.detail}", _TONES[check.state]))
-            blocks += [Line(f"- what to do: {check.hint}")] if check.hint else []
+    return [*blocks, *_refusals(checks)]
+
+
+def _refusals(checks: Sequence[CheckResult]) -> list[Block]:
+    """Why it is refused: what others follow from first, each with what to do."""
+    blocks: list[Block] = []
+    for check, following in root_causes(checks):
+        blocks.append(Line(f"{check.name}: {check.detail}", _TONES[check.state]))
+        blocks += [Line(f"- what to do: {check.hint}")] if check.hint else []
+        blocks += [Line(f"- {FOLLOWING}: {', '.join(following)}", "warning")] if following else []
     return blocks
 
 

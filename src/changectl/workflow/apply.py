@@ -135,6 +135,8 @@ def _opened(order: Order, tools: Tools) -> dict[str, Any]:
         "plan_digest": order.plan_digest,
         "plan_text": tools.secrets.redactor.text(order.plan_text),
         "service": plan.service,
+        "workload": str(_workload(order)),
+        "model": order.service.model.name or order.service.model.path,
         "reason": plan.reason,
         "ticket": plan.ticket,
         "effort": plan.effort,
@@ -144,6 +146,11 @@ def _opened(order: Order, tools: Tools) -> dict[str, Any]:
         "steps": [_step(step) for step in plan.steps],
         **({} if order.incident is None else {"incident": order.incident.reason}),
     }
+
+
+def _workload(order: Order) -> str:
+    """The file with the requests: the plan's own word counts before the service's."""
+    return order.plan.conditions.workload or order.service.conditions.workload
 
 
 def _step(step: Step) -> dict[str, Any]:
