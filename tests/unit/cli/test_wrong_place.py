@@ -95,3 +95,12 @@ def test_a_missing_choice_is_told_without_escapes(run: Run) -> None:
     assert ended.code == 2
     assert "\\t" not in ended.err
     assert {"  plan,", "  service"} <= set(ended.err.splitlines())
+
+
+def test_an_incident_without_a_reason_is_one_clear_error(nowhere: Path, run: Run) -> None:
+    (nowhere / "plan.yml").write_text("version: 1\n")
+    ended = run("apply", "--incident", " ", "plan.yml")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert "--incident needs a reason" in ended.err
+    assert [path.name for path in nowhere.iterdir()] == ["plan.yml"]
