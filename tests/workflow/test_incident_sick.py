@@ -16,7 +16,7 @@ from tests.workflow.incident_stage import (
     never_answers_on,
     while_watched,
 )
-from tests.workflow.stage import BETTER, Stage
+from tests.workflow.stage import BETTER, SERVICE, Stage
 from tests.workflow.tempers import is_changed
 
 from changectl.core.lifecycle import Outcome
@@ -164,3 +164,20 @@ def test_nor_does_what_the_failed_change_logged_count_against_the_way_back() -> 
 
     assert ended(end) == (4, Outcome.REVERTED, "did_not_start")
     assert stage.serving_as_before()
+
+
+STARTED_BY_COMMAND = SERVICE.replace(
+    "manager: {systemd: {unit: chat.service}}", 'manager: {command: {start: "./chat", cwd: /srv, pid: {port: 8080}}}'
+).replace("{unit: chat.service, format: flags}, ", "")
+
+
+def test_nobody_guesses_as_whom_a_start_command_would_have_to_run() -> None:
+    stage = Stage(service_text=STARTED_BY_COMMAND)
+    stage.host.process = None
+    change = '  - change: {environment: {name: OMP_NUM_THREADS, from: "1", to: "2"}}\n    expect: neutral\n'
+    end = mend(stage, extra=change)
+
+    assert ended(end) == (3, Outcome.REFUSED, "other_user")
+    assert "start it by hand first" in end.last.text
+    assert stage.playbooks.arguments == []
+    assert stage.host.saved == {}
