@@ -39,9 +39,9 @@ def killed_at(number: int, *slots: int, names: tuple[str, ...] = ("gpu1",)) -> S
     return stage
 
 
-def settle(stage: Stage, run: str = "R1") -> Ending:
+def settle(stage: Stage, run: str = "R1", *, go_on: bool = False) -> Ending:
     """What `changectl recover RUN` does."""
     events = stage.journal.events(run)
     reverts = events[0].body.get("reverts")
     order = open_run(events, stage.journal.events(str(reverts)) if reverts else ())
-    return recover(order, stage.placed, stage.tools)
+    return recover(order, stage.placed, stage.tools, go_on=go_on)

@@ -119,6 +119,34 @@ def test_a_host_that_is_lost_on_the_way_is_left_to_its_dead_man() -> None:
     assert not stage.journal.bodies("run.closed")
 
 
+def test_a_change_that_was_judged_everywhere_can_be_kept_if_a_person_says_so_and_it_still_answers() -> None:
+    stage = dies_after(Stage(("gpu1", "gpu2")), "journal disarm.intent", BETTER)
+    ending = settle(stage, go_on=True)
+
+    assert ending.outcome is Outcome.KEPT
+    for host in stage.hosts.values():
+        assert host.process is not None
+        assert host.process.argv[-1] == "8"
+        assert host.keeper.decided["R1.1"]["outcome"] == "kept"
+
+
+@pytest.mark.parametrize("died_after", ["journal write.outcome", "play gpu1 apply"])
+def test_what_was_not_judged_cannot_be_kept(died_after: str) -> None:
+    stage = dies_after(Stage(), died_after, BETTER)
+    with pytest.raises(Refused, match="not judged good"):
+        settle(stage, go_on=True)
+
+    assert "R1.1" in stage.host.keeper.armed
+    assert settle(stage).outcome is Outcome.REVERTED
+
+
+def test_what_was_judged_and_died_since_cannot_be_kept() -> None:
+    stage = dies_after(Stage(), "journal disarm.intent", BETTER)
+    stage.host.restart()  # another process than the one that was judged
+    with pytest.raises(Refused, match="does not run any more"):
+        settle(stage, go_on=True)
+
+
 def test_a_run_that_has_its_end_is_not_touched() -> None:
     stage = Stage()
     stage.apply(BETTER)

@@ -20,17 +20,24 @@ if TYPE_CHECKING:
     epilog=example("changectl recover", "changectl recover 20261130-081502-chat-k3f7"),
 )
 @click.argument("run", metavar="RUN", required=False)
+@click.option(
+    "--continue",
+    "go_on",
+    is_flag=True,
+    help="Keep a change that was judged good before the run was cut off, if it still runs and answers everywhere.",
+)
 @host_options
 @output_options
-def command(run: str | None, hosts: HostOptions, output: OutputOptions) -> int:
+def command(run: str | None, go_on: bool, hosts: HostOptions, output: OutputOptions) -> int:
     """Give a run that was cut off its end (all of them, where RUN is left out), by asking its hosts what is so there.
 
     Where every host has on record that the change was judged and kept, it is kept. In all other cases the saved
     configuration is brought back and proven, or proven to be back already, where a host's dead-man was first. Whatever
     the dead run may still do on a host is shut out before anything is asked.
 
-    Exit code: 0 settled or nothing to settle, 6 a person is needed, 7 the run still lives or another one has a host, 9
-    a host does not answer: its dead-man restores it, and the run stays open until it can be asked.
+    Exit code: 0 settled or nothing to settle, 3 --continue is not safe (leave it out), 6 a person is needed, 7 the run
+    still lives or another one has a host, 9 a host does not answer: its dead-man restores it, and the run stays open
+    until it can be asked.
     """
     from changectl.cli._failures import tell
     from changectl.cli.wiring import workplace
@@ -44,7 +51,7 @@ def command(run: str | None, hosts: HostOptions, output: OutputOptions) -> int:
         known = history.runs(journal.select(kinds=history.SUMMARY_KINDS))
         waiting = [one.run for one in known if one.unfinished]
         names = waiting if run is None else [history.resolve_run(run, journal.runs())]
-        endings = [(name, _recover(name, work)) for name in names]
+        endings = [(name, _recover(name, work, go_on=go_on)) for name in names]
         code = max((exit_code(ending) for _, ending in endings), default=0)
         return tell(code, lambda: _show(endings, code, work, printer, output), "changectl history")
 
@@ -67,7 +74,7 @@ def _show(
         show_run(events(name), ending, exit_code(ending), printer, as_json=False)
 
 
-def _recover(name: str, work: Workplace) -> Ending:
+def _recover(name: str, work: Workplace, *, go_on: bool) -> Ending:
     from changectl.adapters.files import load_service
     from changectl.cli._orders import instances_of
     from changectl.workflow.recover import open_run, recover
@@ -76,4 +83,4 @@ def _recover(name: str, work: Workplace) -> Ending:
     reverts = next((event.body.get("reverts") for event in events if event.kind == "run.opened"), None)
     order = open_run(events, work.store.journal.events(str(reverts)) if reverts else ())
     service = load_service(order.service, work.project).service
-    return recover(order, instances_of(service, work), work.tools)
+    return recover(order, instances_of(service, work), work.tools, go_on=go_on)

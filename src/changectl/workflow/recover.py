@@ -6,12 +6,14 @@ in all other cases the saved configuration is brought back, proven, and that is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from changectl.core.errors import ChangectlError, LeftToHost, Refused
 from changectl.core.history_events import ARM, LEASE, LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, intent
+from changectl.core.judgement import Verdict
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
 from changectl.core.ports import Event
@@ -27,6 +29,7 @@ from changectl.workflow.revert import holds_of
 from changectl.workflow.revert_order import KeptEdit, Revert, edits_of
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
+from changectl.workflow.trial import NotKept, still_good
 
 RECOVERED = "recovered"
 
@@ -40,6 +43,7 @@ class OpenRun:
         service: the service's name.
         step: the step that was cut off; 0 for a revert, or where none had begun.
         verdict: the step's last verdict, if it came to one.
+        good: the process that each instance was judged with, where the verdict was to keep it.
         edits: what the step, or the reverted run, had saved; last step first.
         begun: the instances that the record says would be armed.
         leased: the instances on whose hosts a lease was asked for.
@@ -53,6 +57,7 @@ class OpenRun:
     service: str
     step: int
     verdict: str | None
+    good: Mapping[str, tuple[int, int | None]]
     edits: tuple[KeptEdit, ...]
     begun: frozenset[str]
     leased: frozenset[str]
@@ -86,7 +91,7 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
     last = max((event.step for event in events), default=0)
     step = last
     reverts = opened.body.get("reverts")
-    verdicts = [str(event.body.get("verdict")) for event in events if event.kind == "verdict" and event.step == step]
+    verdicts = [event.body for event in events if event.kind == "verdict" and event.step == step]
     if reverts:
         steps = sorted({event.step for event in reverted if event.kind == "capture.outcome"}, reverse=True)
         edits = tuple(edit for number in steps for edit in edits_of(number, reverted))
@@ -101,21 +106,38 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         run=opened.run,
         service=str(opened.body["service"]),
         step=step,
-        verdict=verdicts[-1] if verdicts else None,
+        verdict=str(verdicts[-1].get("verdict")) if verdicts else None,
+        good=_judged_good(verdicts),
         edits=edits,
         begun=frozenset(begun),
         leased=frozenset(leased),
         reverts=str(reverts) if reverts else None,
         closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
         planned=len(opened.body.get("steps") or []),
-        judged=bool(verdicts) and "inconclusive" not in verdicts,
+        judged=bool(verdicts) and "inconclusive" not in {body.get("verdict") for body in verdicts},
     )
 
 
-def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools) -> Ending:
+def _judged_good(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int | None]]:
+    good = {verdict.value for verdict in (Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.NO_GROSS_HARM)}
+    return {
+        str(body["host"]): (body["process"][0], body["process"][1])
+        for body in verdicts
+        if body.get("verdict") in good and body.get("process")
+    }
+
+
+def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bool = False) -> Ending:
     """Give a run its end.
 
+    Args:
+        order: the run.
+        placed: the service's instances.
+        tools: the ports.
+        go_on: keep a change that was judged good everywhere before the run was cut off, and still runs and answers.
+
     Raises:
+        Refused: going on is not safe; says why. The hosts' dead-men stay armed.
         Locked: it still runs, or another run has a host.
         ContactLost: a host does not answer; nothing is decided without it.
     """
@@ -127,7 +149,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools) -> Ending:
         if dead is not None:
             recorder.note(LOCK_TAKEN_OVER, dead)
         with ExitStack() as doors:
-            ending = _settled(order, placed, recorder, tools, doors)
+            ending = _settled(order, placed, recorder, tools, doors, go_on=go_on)
         _close(order, ending, recorder)
     return ending
 
@@ -138,7 +160,9 @@ def exit_code(ending: Ending) -> int:
     return revert_exit_code(ending) if person else 0
 
 
-def _settled(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools, doors: ExitStack) -> Ending:
+def _settled(
+    order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools, doors: ExitStack, *, go_on: bool
+) -> Ending:
     if order.closed is not None or not order.edits:
         _free(order, placed, recorder, tools)
     if order.closed is not None:
@@ -164,8 +188,28 @@ def _settled(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools
             if not order.judged:
                 return Ending(Outcome.KEPT_UNJUDGED, RECOVERED, "its host has on record that it was kept, unjudged")
             return Ending(Outcome.KEPT, RECOVERED, "every host has on record that it was judged and kept")
+        case _ if go_on:
+            return _kept_on(order, holds, found, tools)
         case _:
             return _restored([hold for hold, edit in holds if found[edit.instance, edit.step] is not Found.UNTOUCHED])
+
+
+def _kept_on(
+    order: OpenRun, holds: Sequence[tuple[Hold, KeptEdit]], found: Mapping[tuple[str, int], Found], tools: Tools
+) -> Ending:
+    """Finish what was cut off between the last verdict and the hosts' decision."""
+    for _, edit in holds:
+        if found[edit.instance, edit.step] not in (Found.OPEN, Found.KEPT) or edit.instance not in order.good:
+            text = f"{edit.instance}: the change was not judged good there, or is not what stands there any more"
+            raise Refused(f"{text}; leave out --continue to bring the saved configuration back", reason="not_judged")
+    try:
+        for hold, edit in holds:
+            still_good(hold.target, order.good[edit.instance], tools.clock)
+    except NotKept as cause:
+        raise Refused(f"{cause}; leave out --continue", reason=cause.reason) from cause
+    for hold, _ in holds:
+        hold.lease.disarm("kept")
+    return Ending(Outcome.KEPT, RECOVERED, "it was judged before it was cut off, still runs and answers: kept")
 
 
 def _free(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools) -> None:

@@ -174,7 +174,7 @@ def _keep(run: StepRun) -> Ending:
         if incident is not None:
             still_holds(attempt, trial, incident)
         else:
-            still_good(attempt, trial.process, run.tools.clock)
+            still_good(attempt.target, trial.process, run.tools.clock)
     run.tools.interrupts.check()  # the last moment: what a host has on record as kept is kept
     with run.tools.interrupts.ignored():
         for attempt in run.attempts:

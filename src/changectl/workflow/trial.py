@@ -19,6 +19,7 @@ from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
 from changectl.workflow.measure import Phase, Start, measure
 from changectl.workflow.ready import NotReady, Ready
+from changectl.workflow.target import Target
 
 PAUSES = (0.0, 1.0, 3.0)  # seconds before each look at a service that is to be kept
 
@@ -67,17 +68,17 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     after = measure(attempt, "B", acceptance.load, Start(True, ready.log, ready.seconds))
     run_checks(attempt, acceptance)
     judgement = _judge(attempt, acceptance, before, after)
-    attempt.recorder.note("verdict", {"host": attempt.target.name, **judgement.to_json()})
+    attempt.recorder.note("verdict", {"host": attempt.target.name, "process": after.process, **judgement.to_json()})
     return Trial(judgement, after.process)
 
 
-def still_good(attempt: Attempt, process: tuple[int, int | None] | None, clock: Clock) -> None:
+def still_good(target: Target, process: tuple[int, int | None] | None, clock: Clock) -> None:
     """The last look before a change counts as kept: what was judged has to be what runs, and it has to answer.
 
     Raises:
         NotKept: the judged process is gone, or it does not answer any more.
     """
-    target, said = attempt.target, ""
+    said = ""
     for pause in PAUSES:
         clock.sleep(pause)
         if process is None or target.status().identity != process:
