@@ -86,7 +86,7 @@ def test_the_folders_of_other_runs_stay_and_a_second_look_finds_the_same(tmp_pat
     assert seen.codes == [0, 0]
     figures = [seen.checks(number)["leftovers"] for number in (0, 1)]
     assert figures[0] == figures[1]
-    assert figures[0]["figure"].startswith("1 run folders (")
+    assert figures[0]["figure"].startswith("folders of runs, their way back: 1 (")
     assert {name for name in seen.left if name.startswith("runs/") and "doctor" in name} == set()
     assert f"runs/{HOLDER['run']}/snapshot/manifest.json" in seen.left
 

@@ -54,9 +54,11 @@ def patients(
 
 def _named(words: Sequence[str], inventory: AnsibleInventory) -> set[str]:
     names = [name.strip() for word in words for name in word.replace(":", ",").split(",") if name.strip()]
-    known = inventory.known()
+    # Hosts without any variable are known by their groups alone.
+    known = inventory.known() | {host.name for host in inventory.hosts("all")}
+    limited = ", or --limit leaves it out" if inventory.limit else ""
     problems = [
-        Problem(f"the inventory has no group or host `{name}`", str(inventory.source), hint=nearest(name, known))
+        Problem(f"there is no group or host `{name}`{limited}", str(inventory.source), hint=nearest(name, known))
         for name in names
         if name not in known
     ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from pydantic import Field
+
 from changectl.core.observed_base import Answer
 
 State = Literal["ok", "advice", "failed", "unknown"]
@@ -82,7 +84,7 @@ class Systemd(Answer):
 class HostTold(Answer):
     """The host call `doctor`."""
 
-    folders: list[Folder]
+    folders: list[Folder] = Field(min_length=1)
     temporary: Temporary
     selinux: str | None = None
     systemd: Systemd | None = None

@@ -14,7 +14,7 @@ def leftovers(found: Sequence[Leftover]) -> Check:
     """What of ours lies or runs there, and what of it is in the way."""
     folders = [item for item in found if item.what == "run" and not item.armed and not _of_doctor(item)]
     size = format_bytes(sum(item.size for item in folders))
-    kept = f"{len(folders)} run folders ({size}), the way back of their runs" if folders else "no run folders"
+    kept = f"folders of runs, their way back: {len(folders)} ({size})" if folders else "no folders of runs"
     live = [item for item in found if item.what == "lease" and item.live]
     at_work = {item.run for item in live}
     stuck = [item for item in found if item.armed and item.run not in at_work]
