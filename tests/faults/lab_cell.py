@@ -63,7 +63,8 @@ class LabBench:
         self.service.uninstall()
         self.host.run(["rm", "-f", STARTS])
         self.service.install()
-        folder = self.folder / name
+        # Short: below a home lie Ansible's sockets, whose paths have room for 108 characters.
+        folder = self.folder / _sha256(name)[:8]
         shutil.rmtree(folder, ignore_errors=True)
         desk = Desk(folder / "project", folder / "home")
         more = f"lease: {LEASE:g}s\n"
