@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from tests.workflow.fake_host import ENV, UNIT, FakeHost
-from tests.workflow.stage import BETTER, WORSE, Stage
+from tests.workflow.stage import BETTER, WORSE, Stage, plan_text
 from tests.workflow.tempers import is_changed
 
 from changectl.core.errors import HostCallError
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import Json
+from changectl.workflow.preview import preview
 from changectl.workflow.revert import exit_code, revert
 from changectl.workflow.revert_order import what_to_revert
 
@@ -129,3 +130,14 @@ def test_a_plan_that_was_taken_back_is_not_carried_out_again_by_anything_that_st
     assert refused.value.reason == "stale_generation"
     assert stage.serving_as_before()
     assert stage.host.starts == starts
+
+
+def test_what_a_preview_showed_is_what_is_recorded_and_what_is_written() -> None:
+    stage = Stage()
+    (shown,) = preview(stage.order(plan_text(BETTER)), stage.tools)
+    stage.apply(BETTER)
+
+    recorded = stage.journal.bodies("edit")[0]
+    assert recorded["diff"] == shown.instances[0].diff
+    assert recorded["before_sha"] == stage.before["gpu1"][UNIT]
+    assert recorded["after_sha"] == stage.host.digests()[UNIT]
