@@ -87,6 +87,8 @@ def test_one_change_is_kept_and_one_taken_back_on_any_number_of_cores(folder: Pa
     judged = [run for run in asked(folder, "history")["runs"] if run["exit_code"] != 5]
     assert [(run["outcome"], run["exit_code"]) for run in judged] == [("reverted", 4), ("kept", 0)]
     assert "--parallel 16 " in (folder / "service" / "chat.env").read_text()
+    # A host of its own: no other demo is in its way.
+    assert (folder / "state" / "host" / "witness.jsonl").exists()
     worse = first_token(asked(folder, "show", judged[0]["run"]))
     assert worse["after"] >= 3 * worse["before"]
     for run in judged:

@@ -19,9 +19,10 @@ from . import (
     system,
     systemd,
 )
+from .acting import mutating
 from .failure import Failure, from_os_error
 from .locks import host_folder, lease_lock
-from .state import Run, append_line, boot_id, mutating, timestamp
+from .state import Run, append_line, boot_id, timestamp
 
 Record = Dict[str, Any]
 OUTCOMES = ("kept", "reverted", "accepted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Optional
 
 from . import boot_unit, firing, records, restoring, systemd
+from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
 from .state import Run, boot_id
@@ -37,7 +38,8 @@ def at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]:
                 return None
             fired = firing.begin(run, "boot", armed)
         try:
-            answer = _restore(run, armed, fired["generation"])
+            with own_right(run):
+                answer = _restore(run, armed, fired["generation"])
         except (Failure, OSError) as error:
             return firing.fail(run, fired, error, final=True)
         fired = firing.end(run, fired, answer)

@@ -6,6 +6,7 @@ import os
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from . import boot_unit, firing, keeper, lease, manager, records, restoring, snapshot, whole
+from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
 from .state import Run
@@ -35,7 +36,8 @@ def restore(run: Run, restart: bool) -> Record:
             fired = firing.begin(run, "hand", armed)
         wanted["generation"] = fired["generation"]
         try:
-            answer = whole.bring_back(wanted) if restart else restoring.restore(wanted)
+            with own_right(run):
+                answer = whole.bring_back(wanted) if restart else restoring.restore(wanted)
         except (Failure, OSError) as error:
             firing.fail(run, fired, error, final=True)
             raise

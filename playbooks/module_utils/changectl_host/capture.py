@@ -9,8 +9,9 @@ import tempfile
 from typing import Any, Dict, Iterator, List
 
 from . import command, facts, manager, process, program, snapshot, swap, system
+from .acting import mutating
 from .failure import Failure, from_os_error
-from .state import Run, mutating, save_json
+from .state import Run, save_json
 
 Problems = List[Dict[str, str]]
 

@@ -9,6 +9,7 @@ import time
 from typing import Any, Dict, Optional, Tuple
 
 from . import boot_unit, firing, keeper, lease, records, whole
+from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
 from .state import Run, boot_seconds
@@ -115,7 +116,8 @@ class Sleeper:
                 return True
             armed, fired = begun
             try:
-                answer = bring_back(self.run, armed, fired["generation"])
+                with own_right(self.run):
+                    answer = bring_back(self.run, armed, fired["generation"])
             except (Failure, OSError) as error:
                 firing.fail(self.run, fired, error, final=boot_seconds() - fired["boot_seconds"] > _GIVE_UP)
                 return False

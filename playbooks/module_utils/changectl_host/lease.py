@@ -151,7 +151,7 @@ def expire(run: Run, generation: int) -> None:
         save({**record, "generation": max(generation, int(record.get("generation") or 0)), "expired": True})
 
 
-def require_lease(run: str, generation: int) -> None:
+def require(run: Run, generation: int) -> None:
     """For changing calls: somebody who acts for this run and generation holds the host.
 
     Raises:
@@ -159,7 +159,8 @@ def require_lease(run: str, generation: int) -> None:
     """
     with lease_lock():
         record = present()
-    if record is None or record.get("run") != run:
-        raise Failure("no_lease", f"run {run} has no lease on this host")
+    if record is None or not is_of(record, run):
+        holder = "nobody does" if record is None or not live(record) else f"run {record.get('run')} does"
+        raise Failure("no_lease", f"run {run.name} does not hold this host, so it may change nothing: {holder}")
     if record.get("generation") != generation or not live(record):
-        raise lost(record, {"run": run, "generation": generation})
+        raise lost(record, {"run": run.name, "generation": generation, "state_dir": run.root})

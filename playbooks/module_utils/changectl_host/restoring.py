@@ -6,8 +6,9 @@ import contextlib
 from typing import Any, Callable, Dict, List, Optional
 
 from . import capture, create, facts, inplace, snapshot, swap, system, writes
+from .acting import mutating
 from .failure import Failure
-from .state import Run, mutating
+from .state import Run
 
 
 def restore(args: Dict[str, Any]) -> Dict[str, Any]:

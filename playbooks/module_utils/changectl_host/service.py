@@ -8,8 +8,9 @@ import time
 from typing import Any, Dict, List, Optional
 
 from . import command, manager, procfs, snapshot, status, systemd, verify
+from .acting import mutating
 from .failure import Failure
-from .state import Run, boot_id, mutating, read_json
+from .state import Run, boot_id, read_json
 
 _ACTIONS = ("start", "stop", "restart", "reload")
 _ORPHAN_GRACE = 2.0  # seconds that children get to end after their parent did

@@ -8,11 +8,11 @@ import json
 import os
 import re
 import time
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, List, Optional
 
 from . import system
 from .failure import Failure, from_os_error
-from .locks import HOST_WAIT, check_private, default_root, host_lock
+from .locks import check_private, default_root
 
 FORMAT = 1
 # A step's own folder lies in its run's folder: RUN/2 is the second step of RUN.
@@ -158,36 +158,6 @@ def read_json(path: str) -> Optional[Dict[str, Any]]:
 def save_json(path: str, content: Dict[str, Any]) -> None:
     """Replace a JSON file of ours, whole or not at all."""
     system.save(path, json.dumps(content, sort_keys=True).encode() + b"\n")
-
-
-@contextlib.contextmanager
-def mutating(args: Dict[str, Any], *, without_lease: bool = False) -> Iterator[Run]:  # noqa: ARG001
-    """The frame of every call that changes something: lock, generation check, run folder.
-
-    Args:
-        args: run, generation, state_dir, lock_wait.
-        without_lease: for calls that take away what nobody needs any more. Nothing asks for a lease yet.
-
-    Raises:
-        Failure: `stale_generation` when somebody with a higher generation has taken the run over.
-    """
-    run = Run.of(args)
-    generation = args.get("generation")
-    if not isinstance(generation, int) or isinstance(generation, bool) or generation < 0:
-        raise Failure("bad_arguments", "generation must be a whole number of at least 0")
-    wait = args.get("lock_wait")
-    with host_lock(run.root, HOST_WAIT if wait in (None, "") else float(wait)):
-        seen = run.header().get("generation", -1)
-        if seen > generation:
-            message = (
-                f"run {run.name} was taken over by generation {seen}; generation {generation} may not act any more"
-            )
-            raise Failure("stale_generation", message, generation=seen)
-        run.make()
-        run.generation = generation
-        if seen < generation:
-            save_json(run.path("run.json"), {"format": FORMAT, "run": run.name, "generation": generation})
-        yield run
 
 
 def generation(args: Dict[str, Any]) -> Dict[str, Any]:

@@ -10,8 +10,9 @@ import shutil
 from typing import Any, Callable, Dict, List, Tuple
 
 from . import create, facts, records, snapshot, swap, system
+from .acting import mutating
 from .failure import Failure, from_os_error
-from .state import Run, mutating
+from .state import Run
 
 
 def stage(args: Dict[str, Any]) -> Dict[str, Any]:

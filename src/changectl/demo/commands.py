@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -51,11 +52,15 @@ class Changectl:
             raise NotAsPromised(f"changectl {' '.join(arguments)} --json did not print a JSON object")
         return document
 
+    def _environment(self) -> dict[str, str]:
+        """The demo plays a host of its own: its lease lies in its folder, and meets no other demo's."""
+        return {"CHANGECTL_HOST_DIR": str(self.project / "state" / "host"), **os.environ}
+
     def _end(self, arguments: Sequence[str], expected: Sequence[int], stdout: int | None) -> tuple[int, str]:
         # Its own session: it hears of Ctrl-C once, from us, and we wait until it has brought everything back.
         process = subprocess.Popen(
             [*self.command, *arguments], cwd=self.project, stdin=subprocess.DEVNULL, stdout=stdout, text=True,
-            start_new_session=True,
+            start_new_session=True, env=self._environment(),
         )  # fmt: skip
         try:
             out, _ = process.communicate()

@@ -28,7 +28,9 @@ class Desk:
     def __post_init__(self) -> None:
         self.source = self.folder / "hosts.yml"
         self.inventory(ansible_connection="local", ansible_python_interpreter=sys.executable, vault_key=SECRET)
-        environ = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SOME_API_KEY": SECRET}
+        self.host_folder = self.folder / "h"  # where this host's lease lies: never the machine's own place
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "SOME_API_KEY": SECRET,
+                   "CHANGECTL_HOST_DIR": str(self.host_folder)}  # fmt: skip
         self.plays = RunnerPlaybooks(self.source, playbooks_folder(), environ=environ)
         self.config = self.folder / "etc" / "a.conf"
         self.config.parent.mkdir()
@@ -41,6 +43,11 @@ class Desk:
 
     def call(self, name: str, **args: Any) -> dict[str, Any]:
         return dispatch(name, {"run": "R-1", "generation": 1, "state_dir": str(self.folder / "s"), **args})
+
+    def lease(self, **other: Any) -> dict[str, Any]:
+        """Take the lease without which nothing may be changed; this process has to look at our host folder, too."""
+        assert os.environ["CHANGECTL_HOST_DIR"] == str(self.host_folder)
+        return self.call("lease", **{"nonce": "desk", "seconds": 600, "owner": "kim", "controller": "desk", **other})
 
     def writes(self, new: bytes) -> list[dict[str, str]]:
         self.call("stage", sha256=system.sha256(new), content=base64.b64encode(new).decode())

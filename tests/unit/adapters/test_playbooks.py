@@ -36,9 +36,12 @@ OTHER_HOST = """\
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     folder = Path(tempfile.mkdtemp(prefix="desk-", dir="/var/tmp"))
-    yield Desk(folder)
+    made = Desk(folder)
+    monkeypatch.setenv("CHANGECTL_HOST_DIR", str(made.host_folder))
+    made.lease()
+    yield made
     shutil.rmtree(folder, ignore_errors=True)
 
 

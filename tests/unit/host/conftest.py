@@ -72,6 +72,18 @@ class Host:
         people = {"owner": "kim", "controller": "desk-1"}
         return self.call("lease", seconds=seconds, **{"nonce": self.nonce, **people, **other})
 
+    def give_back(self) -> None:
+        """From here on nobody holds the host."""
+        self.call("release", nonce=self.nonce)
+
+    def become(self, **other: Any) -> None:
+        """Act for another run, or as a later generation, with a lease of its own."""
+        if "run" in other:
+            self.give_back()
+        self.run, self.generation = other.get("run", self.run), other.get("generation", self.generation)
+        self.nonce = f"{self.run} {self.generation}"
+        self.lease()
+
     def arm(self, *paths: Path, **other: Any) -> dict[str, Any]:
         return self.call("arm", nonce=self.nonce, only=[str(path) for path in paths] or None, **other)
 
@@ -122,7 +134,15 @@ def host_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def host(place: Path) -> Iterator[Host]:
+def host(newcomer: Host) -> Host:
+    """A host that our run holds: it has a lease."""
+    newcomer.lease()
+    return newcomer
+
+
+@pytest.fixture
+def newcomer(place: Path) -> Iterator[Host]:
+    """A host on which nobody has a lease yet."""
     made = Host(place)
     yield made
     for lock in made.state.rglob("keeper.lock"):

@@ -29,6 +29,7 @@ class Race:
         self.state, self.path = folder / "state", folder / "a.conf"
         self.path.write_bytes(b"old")
         self.generation, self.nonce = 1, "capture"
+        self.call("lease", seconds=60, owner="o", controller="c")
         self.call("capture", files=[str(self.path)])
         self.call("stage", sha256=digest(b"new"), content=base64.b64encode(b"new").decode())
 
@@ -75,6 +76,8 @@ class Race:
         if facts != (b"new", False, None, None) or now["disarmed"]["outcome"] != "kept":
             return repr((facts, now))
         self.generation += 1  # the lease is over by now; the next owner puts the file back
+        self.nonce = f"after {self.nonce}"
+        self.call("lease", seconds=60, owner="o", controller="c")
         self.call("restore")
         return "kept"
 

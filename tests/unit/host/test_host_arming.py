@@ -49,7 +49,8 @@ def test_arming_says_who_keeps_watch_and_whether_it_survives_a_restart(host: Any
 
 def test_arming_needs_a_live_lease_of_this_owner(host: Any) -> None:
     path = host.edited()
-    assert refused(lambda: host.arm(path)).reason == "lease_lost"
+    host.give_back()
+    assert refused(lambda: host.arm(path)).reason == "no_lease"
     host.lease(0.1)
     time.sleep(0.15)
     assert refused(lambda: host.arm(path)).reason == "lease_lost"
@@ -163,8 +164,9 @@ def test_a_call_that_cannot_be_armed_does_nothing(host: Any, call: str) -> None:
     writes = [{"path": str(path), "expect": system.sha256(b"old"), "staged": host.stage(b"new")}]
     settings = {"action": "start"} if call == "service" else {"writes": writes}
     arm = {"nonce": "first", "only": [str(path)]}
+    host.give_back()
     failure = refused(lambda: host.call(call, manager=manager, arm=arm, **settings))
-    assert (failure.reason, failure.details["armed"]) == ("lease_lost", False)
+    assert (failure.reason, failure.details["armed"]) == ("no_lease", False)
     assert path.read_bytes() == b"old"
     assert not started.exists()
     host.lease()
@@ -213,10 +215,11 @@ def full_disk(place: Path) -> Iterator[Path]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
 @pytest.mark.parametrize("room", [0, 4096, 8192, 16384])
-def test_a_full_disk_arms_nothing(host: Any, full_disk: Path, room: int) -> None:
+def test_a_full_disk_arms_nothing(newcomer: Any, full_disk: Path, room: int) -> None:
+    host = newcomer
     host.state = full_disk / "state"
-    path = host.edited()
     host.lease()
+    path = host.edited()
     fill(full_disk, room)
     reason = outcome(lambda: host.arm(path, head=HEAD))
     assert reason in ("disk_full", "no_keeper", "armed")
@@ -230,10 +233,11 @@ def test_a_full_disk_arms_nothing(host: Any, full_disk: Path, room: int) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
-def test_a_disk_that_fills_up_after_arming_does_not_stop_the_way_back(host: Any, full_disk: Path) -> None:
+def test_a_disk_that_fills_up_after_arming_does_not_stop_the_way_back(newcomer: Any, full_disk: Path) -> None:
+    host = newcomer
     host.state = full_disk / "state"
-    path = host.edited()
     host.lease()
+    path = host.edited()
     host.arm(path)
     host.write(path, b"old", b"new")
     host.lease(2)
@@ -263,6 +267,7 @@ def fill(folder: Path, room: int) -> None:
 
 def test_a_folder_of_today_without_any_of_this_is_understood(host: Any) -> None:
     host.edited()
+    host.give_back()
     now = host.standing()
     assert {name: now[name] for name in ("lease", "armed", "disarmed", "fired", "keeper_running", "generation")} == {
         "lease": None, "armed": None, "disarmed": None, "fired": None, "keeper_running": None, "generation": 1,

@@ -120,6 +120,7 @@ def test_status_says_who_holds_the_host_and_when_the_dead_man_acts(host: Any) ->
 def test_a_folder_of_an_older_program_is_brought_back_by_hand(host: Any, host_folder: Path) -> None:
     path = host.edited()
     host.write(path, b"old", b"new")
+    host.give_back()
     assert "lease: nobody holds this host" in by_hand(host, "status").stdout
     assert by_hand(host, "restore").returncode == 0
     assert path.read_bytes() == b"old"
@@ -167,6 +168,6 @@ def test_leftovers_are_listed_with_their_owner_and_how_they_go(host: Any) -> Non
 
 def test_steps_and_runs_of_the_same_folder_are_told_apart(host: Any) -> None:
     host.edited()
-    host.run = "R-1/2"
+    host.become(run="R-1/2")
     host.edited()
     assert [item["run"] for item in items(host, "run")] == ["R-1", "R-1/2"]

@@ -140,17 +140,17 @@ def test_when_the_controller_goes_the_load_ends(host: Any, end: str) -> None:
     assert procfs.stat(pid) is None
 
 
-def test_the_program_is_the_same_bytes_wherever_it_is_built(place: Path) -> None:
+def test_the_program_is_the_same_bytes_wherever_it_is_built(host: Any) -> None:
     archive = program_zip()
     assert archive == program_zip()
     names = set(zipfile.ZipFile(io.BytesIO(archive)).namelist())
     folder = Path(changectl_host.__file__).parent
     assert names == {f"changectl_host/{path.name}" for path in folder.glob("*.py")} | {"__main__.py"}
     door = Door()
-    door.send(1, "capture", run="R-1", generation=1, state_dir=str(place), files=[])
+    door.send(1, "capture", run="R-1", generation=1, state_dir=str(host.state), files=[])
     assert door.read()["ok"]["restorable"]
     door.close()
-    assert system.sha256((place / "runs/R-1/program.pyz").read_bytes()) == system.sha256(archive)
+    assert system.sha256((host.run_folder / "program.pyz").read_bytes()) == system.sha256(archive)
 
 
 def test_the_source_is_python_3_8() -> None:
@@ -220,6 +220,27 @@ def test_a_change_goes_through_ansible_and_back_and_a_second_time_changes_nothin
     code, answer = play("apply", {**common, **writes, "changectl_generation": 0}, host.folder)
     assert code == 2
     assert "stale_generation" in answer
+
+
+def test_a_change_that_comes_late_is_refused_by_the_program_itself_after_the_dead_man_acted(host: Any) -> None:
+    path = host.edited()
+    writes = [{"path": str(path), "expect": system.sha256(b"old"), "staged": host.stage(b"new")}]
+    common = {"run": "R-1", "generation": 1, "state_dir": str(host.state)}
+    arm = {"nonce": host.nonce, "only": [str(path)]}
+    door = Door()
+    door.send(1, "change", **common, writes=writes, arm=arm)
+    assert door.read()["ok"]["changed"]
+    host.lease(0.2)
+    assert host.fired()["outcome"] == "restored"
+    for number, call in enumerate(("change", "bring_back", "service"), 2):
+        door.send(number, call, **common, writes=writes, arm=arm)
+        assert door.read()["error"]["reason"] == "stale_generation"
+    door.close()
+    code, answer = play("apply", {"changectl_run": "R-1", "changectl_generation": 1, "changectl_writes": writes,
+                                  "changectl_state_dir": str(host.state)}, host.folder)  # fmt: skip
+    assert (code, "stale_generation" in answer) == (2, True)
+    assert path.read_bytes() == b"old"
+    assert host.standing()["fired"]["tries"] == 1
 
 
 def test_a_change_whose_service_is_not_described_is_refused_before_anything_is_written(host: Any) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from changectl_host import Failure, lease
+from changectl_host import Failure, lease, system
 from changectl_host.locks import host_lock
+from changectl_host.state import Run
 
 RACER = """
 import sys, time
@@ -30,6 +31,12 @@ for line in sys.stdin:
     except Failure as failure:
         print(failure.reason, flush=True)
 """
+
+
+@pytest.fixture
+def host(newcomer: Any) -> Any:
+    """Here it is told who takes the lease, and when."""
+    return newcomer
 
 
 def refused(act: Any) -> Failure:
@@ -152,8 +159,9 @@ def test_a_higher_generation_takes_the_run_over_while_its_lease_is_live(host: An
 
 
 def test_a_generation_that_the_runs_folder_has_shut_out_gets_no_lease(host: Any) -> None:
-    host.generation = 4
+    host.become(generation=4)
     host.edited()
+    host.give_back()
     assert refused(lambda: host.lease(generation=3)).reason == "stale_generation"
     assert host.lease(generation=4)["generation"] == 4
 
@@ -184,13 +192,65 @@ def test_a_wall_clock_that_is_wrong_by_hours_changes_nothing(host: Any, host_fol
 
 
 def test_a_changing_call_needs_the_live_lease_of_its_run_and_generation(host: Any) -> None:
-    assert refused(lambda: lease.require_lease("R-1", 1)).reason == "no_lease"
+    def require(generation: int, run: str = "R-1") -> None:
+        lease.require(Run(run, str(host.state)), generation)
+
+    assert refused(lambda: require(1)).reason == "no_lease"
     host.lease(0.4)
-    lease.require_lease("R-1", 1)
-    assert refused(lambda: lease.require_lease("R-2", 1)).reason == "no_lease"
-    assert refused(lambda: lease.require_lease("R-1", 0)).reason == "lease_lost"
+    require(1)
+    assert refused(lambda: require(1, "R-2")).reason == "no_lease"
+    assert refused(lambda: require(0)).reason == "lease_lost"
     time.sleep(0.45)
-    assert refused(lambda: lease.require_lease("R-1", 1)).reason == "lease_lost"
+    assert refused(lambda: require(1)).reason == "lease_lost"
+
+
+CHANGES = {
+    "capture": {"files": []},
+    "stage": {"sha256": system.sha256(b""), "content": ""},
+    "write": {"path": "/no/such/file", "expect": "absent", "staged": "absent"},
+    "write_all": {"writes": []},
+    "restore": {},
+    "service": {"action": "start", "manager": {"systemd": {"unit": "x.service"}}},
+    "change": {"writes": []},
+    "bring_back": {},
+    "arm": {"nonce": "first"},
+}
+
+
+@pytest.mark.parametrize("call", CHANGES)
+def test_nothing_is_changed_for_a_run_that_does_not_hold_the_host(host: Any, call: str) -> None:
+    host.lease()
+    host.edited()
+    before = sorted(host.folder.rglob("*"))
+    host.give_back()
+    failure = refused(lambda: host.call(call, **CHANGES[call]))
+    assert (failure.reason, "nobody does" in failure.message) == ("no_lease", True)
+    host.lease(run="R-2", nonce="theirs")
+    failure = refused(lambda: host.call(call, **CHANGES[call]))
+    assert (failure.reason, "run R-2 does" in failure.message) == ("no_lease", True)
+    host.call("release", run="R-2", nonce="theirs")
+    host.lease(0.05)
+    time.sleep(0.1)
+    assert refused(lambda: host.call(call, **CHANGES[call])).reason == "lease_lost"
+    host.lease(generation=2, nonce="second")
+    assert refused(lambda: host.call(call, **CHANGES[call])).reason == "lease_lost"
+    assert sorted(host.folder.rglob("*")) == before
+
+
+def test_a_lease_of_another_state_folder_is_none(host: Any, tmp_path: Path) -> None:
+    host.lease()
+    assert refused(lambda: host.call("capture", files=[], state_dir=str(tmp_path / "s"))).reason == "no_lease"
+    assert not (tmp_path / "s" / "runs").exists()
+
+
+def test_what_nobody_needs_any_more_may_go_without_a_lease(host: Any) -> None:
+    host.lease()
+    host.edited()
+    host.stage(b"new")
+    host.give_back()
+    assert host.call("cleanup")["changed"]
+    assert host.call("forget")["changed"]
+    assert not host.run_folder.exists()
 
 
 @pytest.mark.parametrize(("name", "value"), [("seconds", 0), ("seconds", "60"), ("seconds", True), ("nonce", ""),

@@ -103,9 +103,9 @@ def test_a_snapshot_is_never_overwritten_by_a_later_state(host: Any) -> None:
     with pytest.raises(Failure) as caught:
         host.call("capture", files=[str(path)])
     assert caught.value.reason == "already_captured"
-    host.run = "R-1/2"
+    host.become(run="R-1/2")
     assert host.call("capture", files=[str(path)])["restorable"]
-    host.run = "R-1"
+    host.become(run="R-1", generation=2)
     host.call("restore")
     assert path.read_bytes() == b"1"
 
@@ -122,7 +122,7 @@ def test_saved_things_are_private_and_lie_outside_the_configuration(host: Any) -
 
 def test_an_older_generation_may_not_act_any_more(host: Any) -> None:
     path = host.file("a.conf", b"1")
-    host.generation = 2
+    host.become(generation=2)
     host.call("capture", files=[str(path)])
     host.generation = 1
     for call in ("capture", "stage", "write", "restore", "service", "cleanup"):

@@ -127,7 +127,7 @@ def test_a_file_that_is_edited_while_the_service_stops_leaves_it_running_all_the
 def test_an_older_change_may_do_nothing_after_the_way_back_began(service: Service) -> None:
     service.host.stage(b"new")
     assert service.host.call("generation")["generation"] == 1
-    service.host.generation = 2
+    service.host.become(generation=2)
     service.back()
     service.host.generation = 1
     for act in (service.change, lambda: service.host.call("forget")):

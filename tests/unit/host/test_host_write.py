@@ -220,7 +220,7 @@ def test_an_immutable_file_is_refused_and_said_so(host: Any) -> None:
         with pytest.raises(Failure) as caught:
             host.write(path, b"1", b"2")
         assert caught.value.reason == "immutable"
-        host.run = "R-2"
+        host.become(run="R-2")
         assert host.call("capture", files=[str(path)])["problems"][0]["reason"] == "immutable"
     finally:
         subprocess.run(["chattr", "-i", str(path)], check=True)
@@ -284,7 +284,9 @@ def test_without_exchange_the_rename_is_guarded(host: Any) -> None:
     assert path.read_bytes() == b"2"
 
 
-def test_a_folder_that_we_may_not_write_is_refused(host: Any) -> None:
+def test_a_folder_that_we_may_not_write_is_refused(newcomer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = newcomer
+    monkeypatch.setenv("CHANGECTL_HOST_DIR", str(host.state))
     path = host.file("a.conf", b"A=1\n")
     if os.geteuid() == 0:
         host.folder.chmod(0o755)
@@ -292,6 +294,7 @@ def test_a_folder_that_we_may_not_write_is_refused(host: Any) -> None:
         os.chown(host.state, NOBODY, NOBODY)
 
     def write_as_somebody_else() -> str:
+        host.lease()
         host.call("capture", files=[str(path)])
         try:
             host.write(path, b"A=1\n", b"A=2\n")
