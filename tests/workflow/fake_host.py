@@ -219,9 +219,7 @@ class FakeHost:
         return {**self.keeper.standing(args["run"]), "generation": self.generations.get(args["run"])}
 
     def call_lease(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self.keeper.lease(self.name, args)
-        self.generations[args["run"]] = args["generation"]
-        return answer
+        return self.keeper.lease(self.name, args, self.generations.get(args["run"], 0))
 
     def call_release(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return self.keeper.release(args)

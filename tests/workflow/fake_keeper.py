@@ -27,11 +27,14 @@ class FakeKeeper:
             "fired": self.fired.get(run),
         }
 
-    def lease(self, host: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    def lease(self, host: str, args: Mapping[str, Any], seen: int) -> dict[str, Any]:
+        """As the real one: the folder's own generation grows with the next call that changes something."""
         before = self.holder
         if before is not None and before["run"] != args["run"]:
             text = f"{host}: run {before['run']} of {before['owner']} is at work here"
             raise HostCallError(text, reason="held", details=before)
+        if args["generation"] <= max(seen, 0 if before is None else before["generation"]):
+            raise HostCallError(f"{host}: run {args['run']} was taken over", reason="stale_generation")
         self.holder = {name: args[name] for name in ("run", "generation", "nonce", "owner", "seconds")}
         if args["run"] in self.armed:
             self.armed[args["run"]] |= {"nonce": args["nonce"]}

@@ -71,7 +71,8 @@ class HostLease:
         with self.recorder.acting("lease", body) as outcome:
             standing = self.target.ask("standing", {"run": self.run})
             self._collect(standing)
-            wanted = Lease(self.run, int(standing.get("generation") or 0) + 1, secrets.token_hex(16), self.seconds)
+            above = max(self.generation, _seen(standing, self.run))
+            wanted = Lease(self.run, above + 1, secrets.token_hex(16), self.seconds)
             answer = self._ask_for(wanted)
             outcome.update(host=self.target.name, generation=wanted.generation, nonce=wanted.nonce,
                            taken_over=answer.get("taken_over"))  # fmt: skip
@@ -213,6 +214,17 @@ class Arming:
     def answer(self) -> Mapping[str, Any]:
         """What the host said of arming."""
         return next((answer["arm"] for answer in self.answers if isinstance(answer.get("arm"), Mapping)), {})
+
+
+def _seen(standing: Mapping[str, Any], run: str) -> int:
+    """The highest generation of a run that a host knows: of its folder, of its lease, of its dead-man."""
+    lease, fired = standing.get("lease") or {}, standing.get("fired") or {}
+    known = [
+        standing.get("generation"),
+        fired.get("generation"),
+        lease.get("generation") if lease.get("run") == run else 0,
+    ]
+    return max(int(one or 0) for one in known)
 
 
 def lease_seconds(target: Target, tools: Tools) -> float:
