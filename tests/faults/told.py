@@ -22,6 +22,8 @@ def brief(out: str, err: str) -> str:
     if "error" in document:
         return f"{document['error'].get('reason')}: {document['error'].get('message')}"
     texts = [f"{step.get('outcome')}, {step.get('reason')}: {step.get('text')}" for step in document.get("steps", [])]
+    if not document.get("reason") and not texts:
+        return " ".join(out.split())[-600:]
     return "; ".join([str(document.get("reason")), *texts])
 
 
