@@ -89,6 +89,21 @@ def inventory_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _INVENTORY(_VAULT(gathered))
 
 
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float:  # noqa: ARG001 - click's signature
+    from changectl.core.units import parse_duration
+
+    try:
+        return 0.0 if value is None else parse_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def wait_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--wait DURATION`, for commands that take a lock or lease; arrives as `wait`, in seconds."""
+    text = "How long to wait while somebody else changes the service or a host, like 10m. Default: not at all."
+    return click.option("--wait", metavar="DURATION", callback=_seconds, help=text)(function)
+
+
 def example(*lines: str) -> str:
     """The end of a command's help: lines as an operator would type them."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options, wait_option
 
 
 @click.command(
@@ -19,9 +19,10 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
 )
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--incident", metavar="REASON", help="The service is sick already: change it, watch it for 2 minutes.")
+@wait_option
 @host_options
 @output_options
-def command(plan: Path, incident: str | None, hosts: HostOptions, output: OutputOptions) -> int:
+def command(plan: Path, incident: str | None, wait: float, hosts: HostOptions, output: OutputOptions) -> int:
     """Apply a plan: change one thing per step, judge it, keep it or bring the saved configuration back.
 
     Every step is saved and proven restorable first, measured before and after under the same conditions, and kept
@@ -49,7 +50,7 @@ def command(plan: Path, incident: str | None, hosts: HostOptions, output: Output
     sick = None if incident is None else Incident(incident)
     check_files(plan, hosts.inventory)
     printer = Printer()
-    with workplace(hosts, printer) as work:
+    with workplace(hosts, printer, wait=wait) as work:
         order = replace(order_of(plan, work), incident=sick)
         end = apply(order, work.tools)
         events = work.store.journal.events

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from changectl.cli._options import FORMAT, HostOptions, OutputOptions, example, host_options, output_options
+from changectl.cli._options import (
+    FORMAT,
+    HostOptions,
+    OutputOptions,
+    example,
+    host_options,
+    output_options,
+    wait_option,
+)
 
 if TYPE_CHECKING:
     from changectl.cli.wiring import Workplace
@@ -26,9 +34,10 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Keep a change that was judged good before the run was cut off, if it still runs and answers everywhere.",
 )
+@wait_option
 @host_options
 @output_options
-def command(run: str | None, go_on: bool, hosts: HostOptions, output: OutputOptions) -> int:
+def command(run: str | None, go_on: bool, wait: float, hosts: HostOptions, output: OutputOptions) -> int:
     """Give a run that was cut off its end (all of them, where RUN is left out), by asking its hosts what is so there.
 
     Where every host has on record that the change was judged and kept, it is kept. In all other cases the saved
@@ -46,7 +55,7 @@ def command(run: str | None, go_on: bool, hosts: HostOptions, output: OutputOpti
     from changectl.workflow.recover import exit_code
 
     printer = Printer()
-    with workplace(hosts, printer) as work:
+    with workplace(hosts, printer, wait=wait) as work:
         journal = work.store.journal
         known = history.runs(journal.select(kinds=history.SUMMARY_KINDS))
         waiting = [one.run for one in known if one.unfinished]

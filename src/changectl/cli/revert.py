@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
+from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options, wait_option
 
 
 @click.command(
@@ -18,9 +18,10 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
     help="Only for a run that was cut off, or whose way back failed: accept what stands on the hosts now, unchanged.",
 )
 @click.option("--reason", default="", help="Why, for whoever reads the history.")
+@wait_option
 @host_options
 @output_options
-def command(run: str, accept_present: bool, reason: str, hosts: HostOptions, output: OutputOptions) -> int:
+def command(run: str, accept_present: bool, reason: str, wait: float, hosts: HostOptions, output: OutputOptions) -> int:
     """Take back all kept steps of a run, last first, and prove that the saved configuration runs again.
 
     A run that was cut off is taken back the same way. Refused when a later change stands on it, or when somebody edited
@@ -38,7 +39,7 @@ def command(run: str, accept_present: bool, reason: str, hosts: HostOptions, out
     from changectl.workflow.revert import exit_code, later_run, what_to_revert
 
     printer = Printer()
-    with workplace(hosts, printer) as work:
+    with workplace(hosts, printer, wait=wait) as work:
         journal = work.store.journal
         name = history.resolve_run(run, journal.runs())
         ends = journal.select(kinds=("run.opened", "run.closed"))

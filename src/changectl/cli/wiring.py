@@ -57,7 +57,7 @@ class Workplace:
 
 
 @contextmanager
-def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
+def workplace(hosts: HostOptions, printer: Printer, *, wait: float = 0.0) -> Iterator[Workplace]:
     """Find the project in the working directory and put everything together."""
     project = demand_inventory(find_project(Path.cwd(), hosts.inventory))
     source, playbooks = Path(project.inventory), playbooks_folder()
@@ -90,6 +90,7 @@ def workplace(hosts: HostOptions, printer: Printer) -> Iterator[Workplace]:
             new_run=new_run,
             actor=actor(),
             version=changectl.__version__,
+            wait_seconds=wait,
         )
         try:
             yield Workplace(project, inventory, store, tools)

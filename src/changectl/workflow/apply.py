@@ -22,6 +22,7 @@ from changectl.workflow.steps import run_step
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import Acceptance
+from changectl.workflow.waiting import service_lock
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def apply(order: Order, tools: Tools) -> RunEnd:
     tools.secrets.learn_plan(order.plan)
     run = tools.new_run(order.plan.service)
     recorder = Recorder(tools.journal, tools.secrets, run)
-    with tools.interrupts.listening(), tools.records.lock(order.plan.service, run, tools.actor) as dead:
+    with tools.interrupts.listening(), service_lock(order.plan.service, run, tools) as dead:
         refuse_unfinished(order.plan.service, tools)
         recorder.note(RUN_OPENED, _opened(order, tools))
         if dead is not None:

@@ -18,6 +18,7 @@ from changectl.core.ports import Beating, Event
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
+from changectl.workflow.waiting import once_free
 
 USUAL_STOP = 90.0  # seconds, systemd's own default, until the unit is read
 GRACE = 5.0  # seconds after a lease that the host gets to begin
@@ -69,11 +70,7 @@ class HostLease:
         """
         body = {"host": self.target.name, "folder": self.run, "seconds": self.seconds}
         with self.recorder.acting("lease", body) as outcome:
-            standing = self.target.ask("standing", {"run": self.run})
-            self._collect(standing)
-            above = max(self.generation, _seen(standing, self.run))
-            wanted = Lease(self.run, above + 1, secrets.token_hex(16), self.seconds)
-            answer = self._ask_for(wanted)
+            wanted, answer = once_free(self._ask_for, self.tools)
             outcome.update(host=self.target.name, generation=wanted.generation, nonce=wanted.nonce,
                            taken_over=answer.get("taken_over"))  # fmt: skip
         self._hold(wanted)
@@ -98,11 +95,16 @@ class HostLease:
         with suppress(ContactLost):
             self.take()
 
-    def _ask_for(self, wanted: Lease) -> dict[str, Any]:
+    def _ask_for(self) -> tuple[Lease, dict[str, Any]]:
+        """One try: above whatever the host has seen of this run. Raises Locked where somebody else has it."""
+        standing = self.target.ask("standing", {"run": self.run})
+        self._collect(standing)
+        generation = max(self.generation, _seen(standing, self.run)) + 1
+        wanted = Lease(self.run, generation, secrets.token_hex(16), self.seconds)
         args = {**wanted.as_args(), "seconds": wanted.seconds, "owner": self.tools.actor,
                 "controller": self.recorder.run}  # fmt: skip
         try:
-            return self.target.ask("lease", args)
+            return wanted, self.target.ask("lease", args)
         except HostCallError as error:
             if error.reason in OTHERS:
                 raise Locked(str(error), reason=error.reason) from error

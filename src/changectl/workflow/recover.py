@@ -30,6 +30,7 @@ from changectl.workflow.revert_order import KeptEdit, Revert, edits_of
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import NotKept, still_good
+from changectl.workflow.waiting import service_lock
 
 RECOVERED = "recovered"
 
@@ -143,7 +144,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
     """
     tools = with_teller(tools)
     recorder = Recorder(tools.journal, tools.secrets, order.run, order.step)
-    with tools.interrupts.listening(), tools.records.lock(order.service, order.run, tools.actor) as dead:
+    with tools.interrupts.listening(), service_lock(order.service, order.run, tools) as dead:
         recorder.note("recover.started", {"actor": tools.actor})
         recorder.note("recover.orphans", {"ended": tools.end_orphans(order.run)})
         if dead is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,8 @@ from changectl.workflow.ready import Deadline, NotReady, Ready
 REVERTED = "reverted"
 UNVERIFIED = "revert_unverified"
 FAILED = "revert_failed"
+PAGE_WITHIN = 1.0  # seconds that a page of a failed attempt may take: the way back waits meanwhile
+LOG_BEFORE = 3600.0  # seconds of log that are kept where the log's end before the change is not known
 AS_SICK = Deadline(60.0, "no longer, since the service did not answer before the change either")
 LEFT = "left_to_host"  # no outcome yet: the host's dead-man restores it, and `recover` proves that
 
@@ -46,9 +47,12 @@ def collect_evidence(hold: Hold, why: str) -> None:
 
 def _host_evidence(hold: Hold, missing: dict[str, str]) -> Mapping[str, Any]:
     target = hold.target
-    args = {"manager": target.manager_argument, "since": time.time() - 3600, "cursor": hold.log_cursor,
-            "log_file": target.service.log_file, "run": hold.host_run_name}  # fmt: skip
     try:
+        # By the host's own clock: the controller's may be hours away.
+        now = target.status().now if hold.log_cursor is None else None
+        since = None if now is None else now - LOG_BEFORE
+        args = {"manager": target.manager_argument, "since": since, "cursor": hold.log_cursor,
+                "log_file": target.service.log_file, "run": hold.host_run_name}  # fmt: skip
         found = target.ask("evidence", args)
     except Exception as error:  # noqa: BLE001 - the pages may still answer
         missing["host"] = missing["log"] = str(error)
@@ -62,7 +66,7 @@ def _host_evidence(hold: Hold, missing: dict[str, str]) -> Mapping[str, Any]:
 
 def _page_evidence(hold: Hold, missing: dict[str, str]) -> dict[str, str]:
     try:
-        pages = hold.target.pages(answer=False)
+        pages = hold.target.pages(answer=False, within=PAGE_WITHIN)
     except Exception as error:  # noqa: BLE001 - the host's figures are worth keeping without them
         missing["pages"] = str(error)
         return {}

@@ -24,6 +24,7 @@ from changectl.workflow.revert_order import KeptEdit, Revert, later_run, refuse_
 from changectl.workflow.target import Target
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
+from changectl.workflow.waiting import service_lock
 
 
 def revert(order: Revert, placed: Sequence[Placed], later: str | None, tools: Tools) -> tuple[str, Ending]:
@@ -60,7 +61,7 @@ def _recorded(
     tools = with_teller(tools)
     run = tools.new_run(order.service)
     recorder = Recorder(tools.journal, tools.secrets, run, 0)
-    with tools.interrupts.listening(), tools.records.lock(order.service, run, tools.actor) as dead:
+    with tools.interrupts.listening(), service_lock(order.service, run, tools) as dead:
         again = refuse_unfinished_others(order, tools)
         hosts = sorted({one.host.name for one in placed})
         recorder.note("run.opened", {

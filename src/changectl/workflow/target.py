@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -113,9 +113,11 @@ class Target:
         }
         return Model.read(self.ask("model", args, timeout=DIGEST_TIMEOUT, progress=progress))
 
-    def pages(self, *, answer: bool = True) -> Pages:
-        """Ask the engine itself; with `answer` for a few real tokens too."""
+    def pages(self, *, answer: bool = True, within: float | None = None) -> Pages:
+        """Ask the engine itself; with `answer` for a few real tokens too. `within`: seconds for each page at most."""
         requests = self.engine.probes(self.endpoint, self.service.model.name, self.auth, answer=answer)
+        if within is not None:
+            requests = [replace(one, timeout=min(within, one.timeout)) for one in requests]
         longest = sum(request.timeout for request in requests)
         said = self.ask("probe", {"requests": [one.as_args() for one in requests]}, timeout=longest + 10)
         return pages_from(said)

@@ -34,3 +34,4 @@ class Tools:
     secrets: Secrets
     actor: str  # who runs this: user@machine
     version: str
+    wait_seconds: float = 0.0  # how long a command waits for somebody else's lock or lease
