@@ -53,11 +53,15 @@ def test_a_value_has_its_place() -> None:
     assert problem.message == "`300` is not an absolute path on the host"
 
 
-def test_a_lease_is_not_supported_yet_so_that_nobody_relies_on_it() -> None:
-    (problem,) = problems('lease = "5m"\n')
+def test_a_lease_is_read_in_seconds() -> None:
+    assert project.load('lease = "5m"\n', "changectl.toml").lease == 300.0
 
-    assert (problem.line, problem.path) == (1, "lease")
-    assert problem.message == "`lease` is not supported in this version"
+
+@pytest.mark.parametrize("value", ["1s", "2d", "500ms"])
+def test_a_lease_that_a_hiccup_would_end_or_that_never_ends_is_refused(value: str) -> None:
+    (problem,) = problems(f'lease = "{value}"\n')
+
+    assert (problem.line, problem.column, problem.path) == (1, 9, "lease")
 
 
 def test_a_list_is_not_a_path() -> None:

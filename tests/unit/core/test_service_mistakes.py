@@ -215,11 +215,16 @@ def test_traffic_control_is_not_supported_yet() -> None:
     )
 
 
-@pytest.mark.parametrize("line", ["caller: gateway-1", "lease: 10m"])
+@pytest.mark.parametrize("line", ["caller: gateway-1"])
 def test_keys_of_later_versions_are_not_supported_yet(line: str) -> None:
     key = line.partition(":")[0]
 
     assert only(service_problems(SERVICE + f"{line}\n"))[1:3] == (key, f"`{key}` is not supported in this version")
+
+
+@pytest.mark.parametrize("value", ["1s", "25h", "1 hour"])
+def test_a_lease_is_a_duration_of_two_seconds_to_a_day(value: str) -> None:
+    assert only(service_problems(SERVICE + f"lease: {value}\n"))[1] == "lease"
 
 
 def test_a_rate_is_not_supported_yet() -> None:
