@@ -49,7 +49,9 @@ class AnsibleInventory:
 
     def known(self) -> set[str]:
         """All names of groups and hosts, for messages that list what exists."""
-        return (set(self._data) - {"_meta"}) | set(self._hostvars)
+        groups = {name: group for name, group in self._data.items() if name != "_meta"}
+        # A host without variables stands in its groups alone.
+        return {*groups, *self._hostvars, *(host for group in groups.values() for host in group.get("hosts", []))}
 
     @cached_property
     def _data(self) -> dict[str, Any]:

@@ -86,6 +86,13 @@ def test_all_names_are_known_for_messages(read: AnsibleInventory) -> None:
     assert read.known() >= {"gpu", "old", "cpu", "gpu0", "gpu1", "cpu1", "lonely", "all"}
 
 
+def test_a_host_without_any_variable_is_known_too(tmp_path: Path) -> None:
+    assert inventory(tmp_path, "all: {hosts: {plain: }, children: {gpu: {hosts: {bare: }}}}\n").known() >= {
+        "plain",
+        "bare",
+    }
+
+
 @pytest.mark.parametrize(("limit", "expected"), [("gpu1", ["gpu1"]), ("old", ["gpu0"]), ("cpu", [])])
 def test_a_limit_leaves_hosts_out(limit: str, expected: list[str], tmp_path: Path) -> None:
     assert names(inventory(tmp_path, limit=limit), "gpu") == expected
