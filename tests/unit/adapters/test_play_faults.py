@@ -151,16 +151,29 @@ def test_a_play_that_says_nothing_for_longer_than_anybody_reads_is_waited_for(de
     assert (desk.folder / "second").exists()
 
 
-def test_twenty_plays_at_once_keep_apart(desk: Desk) -> None:
+@pytest.fixture
+def temporary(desk: Desk) -> Iterator[Path]:
+    """A place for temporary files that nobody else uses."""
+    folder, before = desk.folder / "tmp", tempfile.tempdir
+    folder.mkdir()
+    tempfile.tempdir = str(folder)
+    yield folder
+    tempfile.tempdir = before
+
+
+def test_twenty_plays_at_once_keep_apart(desk: Desk, temporary: Path) -> None:
     plays = desk.own("tells", TELLS)
-    before = set(Path(tempfile.gettempdir()).glob("changectl-*"))
+    seen: set[str] = set()
 
     def run(number: int) -> Any:
-        return plays.run("tells", HERE, _given(desk, answer={"number": number}), timeout=200).answers
+        answers = plays.run("tells", HERE, _given(desk, answer={"number": number}), timeout=200).answers
+        seen.update(folder.name for folder in temporary.iterdir())
+        return answers
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(run, range(AT_ONCE)))
 
     assert answers == [({"number": number},) for number in range(AT_ONCE)]
     assert desk.processes() == []
-    assert set(Path(tempfile.gettempdir()).glob("changectl-*")) <= before
+    assert len(seen) > 1  # they were at work at the same time, each in a folder of its own
+    assert list(temporary.iterdir()) == []
