@@ -112,10 +112,11 @@ class RunnerPlaybooks:
             suppress_env_files=True,
             quiet=True,
             timeout=max(1, int(timeout)),
-            settings={"pexpect_timeout": 1, "suppress_output_file": True},
             envvars={"ANSIBLE_HOST_KEY_CHECKING": "True"},
         )
         config.prepare()
+        # Said afterwards: without a settings file ansible-runner takes its own defaults, whatever it was given.
+        config.pexpect_timeout, config.suppress_output_file = 1, True
         config.env = {**self._environment(config.env), MARK: str(arguments.get("changectl_run", ""))}
         watched = _Watched()
         runner = Runner(config, event_handler=watched.see, cancel_callback=self.cancel)
