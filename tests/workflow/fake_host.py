@@ -17,6 +17,8 @@ from tests.workflow import fake_plays
 from tests.workflow.fake_keeper import FakeKeeper
 from tests.workflow.world import EPOCH, World
 
+from changectl_host import part
+
 UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
 UNIT_TEXT = "[Service]\nEnvironmentFile=/etc/chat.env\nExecStart=/opt/llama-server --model /srv/m.gguf --parallel 4\n"
 ENV_TEXT = "OMP_NUM_THREADS=1\n"
@@ -55,6 +57,7 @@ class FakeHost:
     log: list[str] = field(default_factory=list)
     saved: dict[str, dict[str, bytes]] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
+    wrote: dict[str, bytes] = field(default_factory=dict)  # path -> what a run wrote there last
     staged: dict[str, bytes] = field(default_factory=dict)
     tokens: int = 0
     starts: int = 0
@@ -238,10 +241,14 @@ class FakeHost:
 
     def call_verify(self, args: Mapping[str, Any]) -> dict[str, Any]:
         saved = self.saved[args["run"]]
-        equal = {path: self.files.get(path) == data for path, data in saved.items()}
-        return {
-            "files": {path: {"equal": same, "differs": [] if same else ["content"]} for path, same in equal.items()}
-        }
+        return {"files": {path: self._compared(path, data) for path, data in saved.items()}}
+
+    def _compared(self, path: str, saved: bytes) -> dict[str, Any]:
+        present = self.files.get(path)
+        if present == saved or present is None:
+            return {"equal": present == saved, "differs": [] if present == saved else ["existence"]}
+        taken_out = path in self.wrote and part.standing(saved, self.wrote[path], present) == part.BACK
+        return {"equal": False, "differs": ["bytes"], **({"part": "back"} if taken_out else {})}
 
     def call_evidence(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return {"log": self.log, "host": {}, "missing": {}}

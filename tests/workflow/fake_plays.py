@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from changectl.core.errors import HostCallError
+from changectl_host import part
 
 if TYPE_CHECKING:
     from tests.workflow.fake_host import FakeHost
@@ -51,6 +52,7 @@ def _write_all(host: FakeHost, writes: Sequence[Mapping[str, Any]]) -> None:
             raise _changed_by_other(host, write["path"], written=False)
         host.files[write["path"]] = host.staged[write["staged"]]
         host.written.add(write["staged"])
+        host.wrote[write["path"]] = host.staged[write["staged"]]
         host.stale = True
 
 
@@ -65,7 +67,7 @@ def bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
         host.stop()
         _check(host, saved, only)
         for path in only:
-            host.files[path] = saved[path]
+            host.files[path] = back(host, saved[path], path)
     except HostCallError:
         if host.process is None:
             host.start()
@@ -76,8 +78,19 @@ def bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
 
 def _check(host: FakeHost, saved: Mapping[str, bytes], only: Sequence[str]) -> None:
     for path in only:
-        if host.files[path] != saved[path] and _sha(host.files[path]) not in host.written:
-            raise _changed_by_other(host, path)
+        back(host, saved[path], path)
+
+
+def back(host: FakeHost, saved: bytes, path: str) -> bytes:
+    """What a file holds after the way back: the saved bytes, or with somebody else's edit only our part taken out."""
+    present = host.files[path]
+    if present == saved or _sha(present) in host.written:
+        return saved
+    new = host.wrote.get(path)
+    standing = part.LOST if new is None else part.standing(saved, new, present)
+    if new is None or standing == part.LOST:
+        raise _changed_by_other(host, path)
+    return part.put_back(saved, new, present) if standing == part.IN_FORCE else present
 
 
 def _changed_by_other(host: FakeHost, path: str, **details: Any) -> HostCallError:

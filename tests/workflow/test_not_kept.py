@@ -45,6 +45,7 @@ def test_the_way_back_keeps_the_evidence_first_then_restores_then_proves() -> No
         "journal ready.outcome",
         "journal verify.intent",
         "door gpu1 verify",
+        "door gpu1 verify",
         "journal verify.outcome",
         "journal disarm.intent",
         "door gpu1 disarm",

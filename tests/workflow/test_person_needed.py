@@ -146,13 +146,14 @@ def test_somebody_elses_edit_of_the_new_file_is_not_overwritten_on_the_way_back(
 
     def edit(host: FakeHost) -> None:
         if host.process is not None and host.process.argv[-1] == "1":
-            host.files["/etc/systemd/system/chat.service"] += b"# mine\n"
+            unit = "/etc/systemd/system/chat.service"
+            host.files[unit] = host.files[unit].replace(b"--parallel 1\n", b"--parallel 1 --mine\n")
 
     stage.host.on_start = edit
     end = stage.apply(WORSE)
 
     assert_person_needed(stage, end, Outcome.REVERT_FAILED)
-    assert stage.host.files["/etc/systemd/system/chat.service"].endswith(b"# mine\n")
+    assert b"--parallel 1 --mine\n" in stage.host.files["/etc/systemd/system/chat.service"]
     assert stage.host.process is not None
     assert stage.host.starts == 1  # seen before the stop
 

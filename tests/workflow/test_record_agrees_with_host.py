@@ -55,7 +55,7 @@ def test_a_job_that_rewrites_the_file_a_second_after_the_way_back_is_noticed() -
     end = stage.apply(WORSE)
 
     assert (end.exit_code, end.last.outcome) == (6, Outcome.REVERT_UNVERIFIED)
-    assert f"{UNIT} differs in content" in end.last.text
+    assert f"{UNIT} differs in bytes" in end.last.text
     assert stage.journal.bodies("verify.outcome")[-1]["verified"] is False
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -33,20 +33,53 @@ def test_a_file_of_somebody_else_neither_stops_the_way_back_nor_is_touched_by_it
     assert stage.playbooks.arguments[-1]["changectl_only"] == [UNIT]
 
 
-def test_an_edit_while_the_service_stops_needs_a_person_and_the_service_runs_all_the_same() -> None:
+def edited_while_stopping(edit: Callable[[bytes], bytes]) -> tuple[Stage, Any]:
     stage = Stage()
 
-    def edit(host: FakeHost) -> None:
+    def act(host: FakeHost) -> None:
         if b"--parallel 1\n" in host.files[UNIT]:
-            host.files[UNIT] += b"# mine\n"
+            host.files[UNIT] = edit(host.files[UNIT])
 
-    stage.host.on_stop = edit
+    stage.host.on_stop = act
     stage.host.reported = lambda argv: {"total_slots": 4}
-    end = stage.apply(WORSE)
+    return stage, stage.apply(WORSE)
+
+
+def test_an_edit_of_our_very_lines_needs_a_person_and_the_service_runs_all_the_same() -> None:
+    stage, end = edited_while_stopping(lambda data: data.replace(b"--parallel 1\n", b"--parallel 9\n"))
 
     assert (end.exit_code, end.last.outcome) == (6, Outcome.REVERT_FAILED)
-    assert stage.host.files[UNIT].endswith(b"# mine\n")
+    assert b"--parallel 9\n" in stage.host.files[UNIT]
     assert stage.host.process is not None
+
+
+def test_an_edit_of_other_lines_stays_and_a_person_hears_that_only_our_part_went_back() -> None:
+    stage, end = edited_while_stopping(lambda data: data + b"# mine\n")
+
+    assert (end.exit_code, end.last.outcome) == (6, Outcome.REVERT_UNVERIFIED)
+    assert "what the run had written there is taken back, and the rest stays as they left it" in end.last.text
+    assert stage.host.files[UNIT].endswith(b"# mine\n")
+    assert b"--parallel 4\n" in stage.host.files[UNIT]
+    assert stage.host.process is not None
+    assert stage.host.process.argv[-1] == "4"
+
+
+def test_a_job_that_writes_its_own_version_again_after_the_proof_began_is_noticed() -> None:
+    stage = Stage()
+    looks = []
+
+    def job(host: FakeHost, call: str) -> None:
+        if call == "verify":
+            looks.append(call)
+            if len(looks) == 2:
+                host.files[UNIT] = host.files[UNIT].replace(b"--parallel 4\n", b"--parallel 1\n")
+
+    stage.host.on_call = job
+    end = stage.apply(WORSE)
+
+    assert (end.exit_code, end.last.outcome) == (6, Outcome.REVERT_UNVERIFIED)
+    assert f"{UNIT} was written again by something else right after it was restored" in end.last.text
+    assert stage.journal.bodies("verify.outcome")[-1]["files"][UNIT] is False
 
 
 def test_a_play_that_lost_its_contact_may_not_act_after_the_way_back_began() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -186,11 +187,21 @@ def disarm(args: Record) -> Record:
                 return {"disarmed": False, "changed": False, "left_behind": []}
             facts = {name: held[name] for name in ("nonce", "generation", "run")}
             decision = {**facts, "outcome": outcome, "at": timestamp(), "head": args.get("head")}
-            records.save(run, records.DISARMED, decision)
+            _decide(run, decision)
         behind = _take_away(run, args, again)
     if not keeper.ring(run):
         behind.append(f"the sleeper of run {run.name} still runs; it ends as soon as it looks")
     return {"disarmed": True, "changed": not again, "left_behind": behind}
+
+
+def _decide(run: Run, decision: Record) -> None:
+    """Write the decision; on a full disk with the room that was kept for a way back, which it makes needless."""
+    try:
+        records.save(run, records.DISARMED, decision)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not records.free_reserve(run):
+            raise
+        records.save(run, records.DISARMED, decision)
 
 
 def _run_of(args: Record, held: Optional[Record]) -> Run:

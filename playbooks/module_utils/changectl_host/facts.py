@@ -54,14 +54,15 @@ def opened(resolved: str, flags: int = os.O_RDONLY) -> Iterator[Opened]:
     """
     try:
         descriptor = os.open(resolved, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except IsADirectoryError:
-        raise Failure("not_regular", f"{resolved} is a folder, not a file") from None
     except OSError as error:
         if stat_or_none(resolved) is not None and not stat.S_ISREG(os.lstat(resolved).st_mode):
             raise Failure("not_regular", f"{resolved} is not a regular file") from error
         raise from_os_error(error, f"opening {resolved}") from error
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise Failure("not_regular", f"{resolved} is a folder, not a file")
+        if not stat.S_ISREG(mode):
             raise Failure("not_regular", f"{resolved} is not a regular file")
         yield Opened(resolved, descriptor)
     finally:

@@ -51,6 +51,8 @@ def _reserve(descriptor: int, old: int, new: int, path: str) -> None:
 
 
 def _put_back(descriptor: int, expected: bytes, path: str) -> None:
+    if system.read_all(descriptor) == expected:
+        return  # a full disk may have refused the first byte already, and would refuse it again
     try:
         _put(descriptor, expected)
     except OSError as error:

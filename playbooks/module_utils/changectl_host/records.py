@@ -6,7 +6,6 @@ is killed between the two. Therefore nobody reads armed.json alone.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Any, Dict, Optional
 
@@ -102,7 +101,10 @@ def reserve(run: Run, size: int) -> None:
         system.save(path, bytes(size))
 
 
-def free_reserve(run: Run) -> None:
-    """Give the room free that was kept."""
-    with contextlib.suppress(OSError):
+def free_reserve(run: Run) -> bool:
+    """Give the room free that was kept; whether there was some."""
+    try:
         os.unlink(run.path(RESERVE))
+    except OSError:
+        return False
+    return True

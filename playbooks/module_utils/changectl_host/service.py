@@ -13,6 +13,7 @@ from .failure import Failure
 from .state import Run, boot_id, read_json
 
 _ACTIONS = ("start", "stop", "restart", "reload")
+_CHANGES = ("write.outcome", "restore.outcome", "part.outcome")
 _ORPHAN_GRACE = 2.0  # seconds that children get to end after their parent did
 _AFTER_KILL = 5.0  # seconds that the kernel gets to take away killed processes and their sockets
 
@@ -83,11 +84,13 @@ def _settled(args: Dict[str, Any], run: Run) -> bool:
         return found is not None
     if found is None or (name == "systemd" and systemd.show(settings).get("NeedDaemonReload") == "yes"):
         return False
-    changes = [event for event in run.events() if event.get("event") in ("write.outcome", "restore.outcome")]
+    changes = [event for event in run.events() if event.get("event") in _CHANGES]
     same_boot = bool(changes) and changes[-1].get("boot") == boot_id()
     if same_boot and found.start_ticks / procfs.TICKS <= changes[-1]["boot_seconds"]:
         return False
-    return args["unless"] != "restored" or all(item["equal"] for item in verify.compare(run, args.get("only")).values())
+    if args["unless"] != "restored":
+        return True
+    return all(item["equal"] or "part" in item for item in verify.compare(run, args.get("only")).values())
 
 
 def _stop(args: Dict[str, Any], run: Run) -> Dict[str, Any]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, Optional
 
-from . import facts, snapshot
+from . import facts, part, snapshot
 from .failure import Failure
 from .state import Run
 
 
 def verify(args: Dict[str, Any]) -> Dict[str, Any]:
-    """The call: {files: {path: {equal, differs}}, equal}."""
+    """The call: {files: {path: {equal, differs, part?}}, equal}.
+
+    `part` is "back" where all that the run changed is as it was saved, and only somebody else's part differs.
+    """
     found = compare(Run.of(args))
     return {"files": found, "equal": all(item["equal"] for item in found.values())}
 
@@ -31,7 +34,21 @@ def compare(run: Run, only: Optional[List[str]] = None) -> Dict[str, Dict[str, A
             snapshot.blob(run, entry["sha256"])  # proof needs the saved bytes to be whole
         differs = differences(path, entry)
         result[path] = {"equal": not differs, "differs": differs}
+        if differs and entry["exists"] and _part_is_back(run, path, entry):
+            result[path]["part"] = part.BACK
     return result
+
+
+def _part_is_back(run: Run, path: str, entry: Dict[str, Any]) -> bool:
+    """Whether all that this run changed in a file is as it was saved, and only the rest is somebody else's."""
+    new = part.last_written(run, entry["resolved"])
+    if new is None or os.path.realpath(path) != entry["resolved"]:
+        return False
+    try:
+        with facts.opened(entry["resolved"]) as file:
+            return part.standing(snapshot.blob(run, entry["sha256"]), new, file.data) == part.BACK
+    except Failure:
+        return False
 
 
 def differences(path: str, entry: Dict[str, Any]) -> List[str]:

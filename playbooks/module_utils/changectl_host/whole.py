@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional, TypeVar
 
-from . import arming, restoring, service, writes
+from . import arming, records, restoring, service, writes
 from .failure import Failure, from_os_error
+from .state import Run
+
+Answer = Dict[str, Any]
+T = TypeVar("T")
 
 _COMMON = ("run", "generation", "state_dir", "lock_wait")
 
@@ -46,21 +50,50 @@ def bring_back(args: Dict[str, Any]) -> Dict[str, Any]:
     Raises:
         Failure: as the calls `restore` and `service`. A service that does not run then is started again on what stands
             there: no service at all is worse than an unjudged one. `started` in the details says whether it was.
+            With `still_held` the files are back all the same, for the next start: `files` says so.
     """
     _check(args)
     armed = _arm(args)
+    held: Optional[Failure] = None
+    stopped: Optional[Answer] = None
     wanted = {**_common(args), "only": args.get("only")}
     try:
         _require_startable(args)
-        restoring.require_restorable(wanted)
-        stopped = _serve(args, "restored", "stop")
-        restored = restoring.restore(wanted)
+        _with_room(args, lambda: restoring.require_restorable(wanted))
+        try:
+            stopped = _with_room(args, lambda: _serve(args, "restored", "stop"))
+        except Failure as outliving:
+            if outliving.reason != "still_held":
+                raise
+            held = outliving
+        restored = _with_room(args, lambda: restoring.restore(wanted))
     except (Failure, OSError) as error:
         failure = error if isinstance(error, Failure) else from_os_error(error, "bringing the saved files back")
         failure.details["started"] = _start_again(args)
         raise failure from error
-    started = _serve(args, "fresh", "start")
+    if held is not None:
+        raise _with_files_back(args, held, restored)
+    started = _with_room(args, lambda: _serve(args, "fresh", "start"))
     return {**restored, **_summary(restored, stopped, started), **_told(stop=stopped, start=started, arm=armed)}
+
+
+def _with_room(args: Dict[str, Any], act: Callable[[], T]) -> T:
+    """On a full disk once more, with the room that was kept for the way back when it was armed."""
+    try:
+        return act()
+    except (Failure, OSError) as error:
+        failure = error if isinstance(error, Failure) else from_os_error(error, "bringing the saved files back")
+        if failure.reason != "disk_full" or not records.free_reserve(Run.of(args)):
+            raise failure from error
+    return act()
+
+
+def _with_files_back(args: Dict[str, Any], held: Failure, restored: Dict[str, Any]) -> Failure:
+    """Something outlives the stop: the files are back for the next start, and a person hears what stands in its way."""
+    held.message += "; the saved files are in place, and the next start reads them"
+    held.args = (held.message,)
+    held.details.update(files=restored["files"], started=_start_again(args))
+    return held
 
 
 def serve(args: Dict[str, Any]) -> Dict[str, Any]:

@@ -106,6 +106,7 @@ def _apply(run: Run, event: str, resolved: str, change: Tuple[str, str], args: D
     if staged == "absent":
         return create.remove(run, event, resolved, accept)
     data = snapshot.staged(run, staged)
+    snapshot.save_blob(run, data)  # the way back has to know our own bytes when the staged ones are gone
     if expect == "absent":
         return create.create(run, event, resolved, data, args)
     return swap.replace(run, event, resolved, accept, data, None)

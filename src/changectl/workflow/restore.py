@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.errors import ContactLost
-from changectl.core.observed import Model, Observed, ProcessFacts
-from changectl.workflow.conditions import VOLATILE
+from changectl.core.observed import Observed
 from changectl.workflow.hold import Hold
+from changectl.workflow.proof import verify
 from changectl.workflow.ready import Deadline, NotReady, Ready
 
 REVERTED = "reverted"
@@ -173,78 +173,6 @@ def _told(hold: Hold, ready: Ready | NotReady) -> str:
     if isinstance(ready, Ready):
         return f"answers (before the change {hold.sick})" if hold.sick else "answers"
     return f"was started. It does not answer ({ready.text}), and did not before the change: {hold.sick}"
-
-
-def verify(hold: Hold, proof: dict[str, Any], *, compare_process: bool = True) -> list[str]:
-    """Compare the host with the snapshot; returns what is not as it was, in sentences.
-
-    Raises:
-        HostCallError, ContactLost: the host could not be asked.
-    """
-    target = hold.target
-    files: Mapping[str, Any] = target.ask("verify", hold.host_run)["files"]
-    wrong = [_differs(hold, path, entry["differs"]) for path, entry in files.items() if not entry["equal"]]
-    proof["files"] = {path: entry["equal"] for path, entry in files.items()}
-    if not files:
-        wrong.append("the snapshot holds no file to compare")
-    observed = target.inspect()
-    if compare_process:
-        wrong += _running(hold, observed, proof)
-    wrong += _model(hold, proof)
-    return wrong
-
-
-def _differs(hold: Hold, path: str, words: list[str]) -> str:
-    if path == hold.edit_path:
-        return f"{path} differs in {', '.join(words)}"
-    return f"{path} was changed by somebody else since it was saved ({', '.join(words)}), and stays as they left it"
-
-
-def _running(hold: Hold, observed: Observed, proof: dict[str, Any]) -> list[str]:
-    old, new = hold.observed.process, observed.process
-    if old is None or new is None:
-        return ["no running process to compare"]
-    wrong = []
-    if old.argv != new.argv:
-        wrong.append("the process runs with other arguments than before")
-    wrong += _identity(old, new)
-    if old.environ is None or new.environ is None:
-        wrong.append("the variables of the process cannot be read")
-    names = [{name: value for name, value in (process.environ or {}).items() if name not in VOLATILE}
-             for process in (old, new)]  # fmt: skip
-    differing = sorted(name for name in {*names[0], *names[1]} if names[0].get(name) != names[1].get(name))
-    if differing:
-        wrong.append(f"variables of the process differ: {', '.join(differing)}")
-    proof["process"] = not wrong
-    return wrong
-
-
-def _identity(old: ProcessFacts, new: ProcessFacts) -> list[str]:
-    """Whoever could not be told is not the same: the engine may now read less, or write as root."""
-    wrong = []
-    if old.uid is None or new.uid != old.uid:
-        wrong.append(f"the process runs as user {new.uid}, and ran as {old.uid}")
-    if old.gids is None or new.gids is None or sorted(new.gids) != sorted(old.gids):
-        wrong.append(f"the process runs with the groups {new.gids}, and ran with {old.gids}")
-    return wrong
-
-
-def _model(hold: Hold, proof: dict[str, Any]) -> list[str]:
-    """The same files, sizes, times and header digests as in the manifest that was taken before the change."""
-    before = hold.model
-    known = {file.path: [file.size, file.mtime_ns, file.sha256] for file in before.files}
-    now = hold.target.model(hold.observed.process, known)
-    wrong = [f"model file {problem.path}: {problem.problem}" for problem in now.problems]
-    wrong += _moved_files(before, now)
-    proof["model"] = not wrong
-    return wrong
-
-
-def _moved_files(before: Model, now: Model) -> list[str]:
-    old = {file.path: (file.size, file.sha256) for file in before.files}
-    new = {file.path: (file.size, file.sha256) for file in now.files}
-    return [f"model file {path} is not the one before the change" for path in sorted({*old, *new})
-            if old.get(path) != new.get(path)]  # fmt: skip
 
 
 def _text(why: str, found: Mapping[str, Any], pages: Mapping[str, str], missing: Mapping[str, str]) -> str:
