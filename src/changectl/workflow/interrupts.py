@@ -49,6 +49,7 @@ class Interrupts:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Own the signals for the length of a run; the previous handlers come back afterwards."""
+        self._first = None
         before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         try:
             yield

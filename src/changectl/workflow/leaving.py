@@ -31,7 +31,9 @@ def watching(tools: Tools, leases: Callable[[], Iterable[HostLease]]) -> Iterato
 
     def abandon() -> None:
         armed = [lease for lease in leases() if lease.armed is not False]
-        lines = [_promise(lease, tools) for lease in armed] or ["nothing was changed on any host"]
+        lines = [_promise(lease, tools) for lease in armed] or [
+            "nothing was changed on any host; hosts are free again when the lease is over, or after changectl recover"
+        ]
         tools.leave("\n".join(["left at once, as was asked:", *lines]), LEFT_TO_HOSTS if armed else NOTHING_ARMED)
 
     interrupts = tools.interrupts

@@ -12,7 +12,7 @@ from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
 from changectl.core.redaction import Redactor
 from changectl.core.settings import Value
-from changectl.workflow.apply import Order, load_of
+from changectl.workflow.apply import Order, load_of, refuse_shared_host
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.prechecks import check
 from changectl.workflow.tools import Tools
@@ -86,6 +86,7 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     load_seconds = tools.memory.load_seconds(order.plan.service)
     impact = traffic.load(order.service.traffic).impact()
     try:
+        refuse_shared_host(order)
         load = load_of(order)
         with ExitStack() as doors:
             instances = tuple(_instance(order, number, one, tools, doors, progress[one.name]) for one in order.placed)
