@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.workflow.fake_host import FakeHost
-from tests.workflow.stage import BETTER, Stage, plan_text
+from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 
 from changectl.core.incident import Incident
 from changectl.core.lifecycle import Outcome
@@ -29,9 +29,9 @@ def mend(stage: Stage, *slots: int, incident: Incident | None = None, extra: str
     return apply(replace(order, incident=incident or Incident(REASON)), stage.tools)
 
 
-def crash_looping(names: tuple[str, ...] = ("gpu1",)) -> Stage:
+def crash_looping(names: tuple[str, ...] = ("gpu1",), service_text: str = SERVICE) -> Stage:
     """The service of every host ends by itself on the saved configuration, and is started again and again."""
-    stage = Stage(names)
+    stage = Stage(names, service_text=service_text)
     for host in stage.hosts.values():
         host.refuses = lambda argv: "CUDA out of memory" if argv[-1] == "4" else None
         host.process, host.waits_to_restart = None, True

@@ -12,7 +12,7 @@ import pytest
 from tests.workflow.crash import Killed, die_before, settle
 from tests.workflow.fake_host import FakeHost
 from tests.workflow.incident_stage import BROKEN, MENDED, NEVER, REASON, crash_looping, ended, mend, while_watched
-from tests.workflow.stage import BETTER, WORSE, Stage
+from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
 from tests.workflow.tempers import is_changed
 
 from changectl.core.errors import ContactLost, InputError, LeftToHost
@@ -244,3 +244,8 @@ def test_status_lists_it_until_it_is_taken_back_to_the_sick_state() -> None:
     assert "did not before the change" in ending.text
     assert stage.unchanged()
     assert unjudged(stage) == ()
+
+
+def test_a_service_that_may_get_no_load_can_be_mended_since_none_is_sent() -> None:
+    stage = crash_looping(service_text=SERVICE.replace("limits: {load_on_live: true}\n", ""))
+    assert ended(mend(stage)) == MENDED

@@ -12,6 +12,7 @@ from changectl.engines import _logs, _process
 from changectl.engines._openai import OpenAIEngine
 
 _PER_SLOT = "n-ctx-slot"  # reported beside the settings: the context that one request really has
+NO_LIMIT = -1  # n_predict
 _SLOT_LINE = re.compile(r"n_slots = (?P<slots>\d+), n_ctx_slot = (?P<context>\d+), kv_unified = '(?P<unified>\w+)'")
 _CONTEXT_STEP = 256  # the server rounds a context up to a multiple of this
 _BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32, "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32,
@@ -113,7 +114,7 @@ class LlamaCpp(OpenAIEngine):
             if isinstance(props.get(f"endpoint_{setting}"), bool):
                 found[setting] = str(props[f"endpoint_{setting}"]).lower()
         limit = _dig(props, "default_generation_settings", "params", "n_predict")
-        if limit is not None:
+        if limit not in (None, NO_LIMIT):  # builds that keep the limit of each request tell -1 whatever was given
             found["predict"] = str(limit)
         context = _context_per_slot(pages, props)
         if context is not None:

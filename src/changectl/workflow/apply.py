@@ -103,9 +103,11 @@ def settle_first(service: str, tools: Tools) -> str | None:
     return f"what run {unfinished[0]} left behind on service {service} is not known: {way}"
 
 
-def _loads(order: Order) -> list[LoadPlan]:
+def _loads(order: Order) -> list[LoadPlan | None]:
     """The load of every step. Raises Refused when the service cannot be changed or measured: then nothing is opened."""
     refuse_shared_host(order)
+    if order.incident is not None:
+        return [None for _ in order.plan.steps]
     return [load_of(order) for _ in order.plan.steps]
 
 
@@ -132,7 +134,7 @@ def load_of(order: Order) -> LoadPlan:
     return load_plan(order.plan, order.service, protocols[0], order.workload)
 
 
-def _steps(order: Order, loads: Sequence[LoadPlan], run: str, tools: Tools) -> tuple[Ending, ...]:
+def _steps(order: Order, loads: Sequence[LoadPlan | None], run: str, tools: Tools) -> tuple[Ending, ...]:
     endings: list[Ending] = []
     for number, (step, load) in enumerate(zip(order.plan.steps, loads, strict=True), 1):
         acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()), order.incident)

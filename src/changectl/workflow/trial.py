@@ -17,7 +17,7 @@ from changectl.core.verdict import judge_quick
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
-from changectl.workflow.measure import Phase, Start, measure
+from changectl.workflow.measure import Letter, Phase, Start, measure
 from changectl.workflow.ready import NotReady, Ready
 from changectl.workflow.target import Target
 
@@ -39,7 +39,7 @@ class Acceptance:
 
     plan: Plan
     step: Step
-    load: LoadPlan
+    load: LoadPlan | None  # None in an incident: nothing is sent
     checks: Sequence[str]  # testinfra files, absolute
     incident: Incident | None = None  # the service is sick already: live guards instead of a comparison
 
@@ -65,7 +65,7 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     attempt.change()
     ready = started(attempt, "the new configuration")
     prove_effect(attempt, ready)
-    after = measure(attempt, "B", acceptance.load, Start(True, ready.log, ready.seconds))
+    after = _measured(attempt, "B", acceptance, Start(True, ready.log, ready.seconds))
     run_checks(attempt, acceptance)
     judgement = _judge(attempt, acceptance, before, after)
     attempt.recorder.note("verdict", {"host": attempt.target.name, "process": after.process, **judgement.to_json()})
@@ -93,10 +93,16 @@ def still_good(target: Target, process: tuple[int, int | None] | None, clock: Cl
 def _baseline(attempt: Attempt, acceptance: Acceptance, fresh: bool) -> Phase:
     if not fresh:
         attempt.tools.reporter.note(f"{attempt.target.name}: baseline without a restart (the only instance)")
-        return measure(attempt, "A", acceptance.load, Start(False, attempt.contact.status.whole_log))
+        return _measured(attempt, "A", acceptance, Start(False, attempt.contact.status.whole_log))
     attempt.restart()
     ready = started(attempt, "the saved configuration")
-    return measure(attempt, "A", acceptance.load, Start(True, ready.log, ready.seconds))
+    return _measured(attempt, "A", acceptance, Start(True, ready.log, ready.seconds))
+
+
+def _measured(attempt: Attempt, letter: Letter, acceptance: Acceptance, start: Start) -> Phase:
+    if acceptance.load is None:
+        raise ValueError("a step without a load has nothing to be measured with")
+    return measure(attempt, letter, acceptance.load, start)
 
 
 def _require_usable(attempt: Attempt, acceptance: Acceptance, before: Phase) -> None:
