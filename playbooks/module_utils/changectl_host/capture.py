@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from typing import Any, Dict, Iterator, List
 
-from . import command, facts, manager, process, program, snapshot, swap, system
+from . import command, facts, gpu, manager, process, program, snapshot, swap, system
 from .acting import mutating
 from .failure import Failure, from_os_error
 from .state import Run, save_json
@@ -31,6 +31,7 @@ def capture(args: Dict[str, Any]) -> Dict[str, Any]:
             raise Failure("already_captured", message)
         run.record("capture.intent", files=paths)
         running = _save_process(run, args)
+        gpu.keep_bindings(run, args.get("nvml"))
         problems = [*prove(run, files), *_not_startable(args, running)]
         content = {"files": files, "manager": args.get("manager"), "extra": args.get("extra") or {}}
         digest = snapshot.save_manifest(run, content)

@@ -1,21 +1,19 @@
-"""Start, stop, restart and reload the service; stopped means: the whole process tree is gone and its ports are free."""
+"""Start, stop, restart and reload the service, through its manager."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Optional
 
-from . import command, manager, procfs, snapshot, status, systemd, verify
+from . import command, manager, procfs, snapshot, status, stopping, systemd, verify
 from .acting import mutating
 from .failure import Failure
 from .state import Run, boot_id, read_json
 
 _ACTIONS = ("start", "stop", "restart", "reload")
 _CHANGES = ("write.outcome", "restore.outcome", "part.outcome")
-_ORPHAN_GRACE = 2.0  # seconds that children get to end after their parent did
-_AFTER_KILL = 5.0  # seconds that the kernel gets to take away killed processes and their sockets
 
 
 def service(args: Dict[str, Any]) -> Dict[str, Any]:
@@ -64,7 +62,7 @@ def require_startable(args: Dict[str, Any]) -> None:
 def _act(args: Dict[str, Any], run: Run, action: str) -> Dict[str, Any]:
     answer: Dict[str, Any] = {"changed": False}
     if action in ("stop", "restart"):
-        answer.update(_stop(args, run))
+        answer.update(stopping.stop(args, run))
     if action in ("start", "restart"):
         answer.update(_start(args, run))
     if action == "reload":
@@ -91,93 +89,6 @@ def _settled(args: Dict[str, Any], run: Run) -> bool:
     if args["unless"] != "restored":
         return True
     return all(item["equal"] or "part" in item for item in verify.compare(run, args.get("only")).values())
-
-
-def _stop(args: Dict[str, Any], run: Run) -> Dict[str, Any]:
-    name, settings = manager.read(args["manager"])
-    pid = manager.main_pid(args["manager"])
-    members = _members(name, settings, pid, run)
-    ports = procfs.ports_of([identity[0] for identity in members])
-    timeout = float(args.get("stop_timeout", 30))
-    deadline = time.monotonic() + timeout
-    if name == "systemd":
-        systemd.systemctl(settings, "stop", "--no-block", settings["unit"], run_id=run.name)
-    elif members:
-        command.signal_stop(settings, pid or members[0][0], run, timeout)
-    if name == "command":
-        # Systemd sees to a unit's leftovers; here nobody else does, and orphans would hold memory until the deadline.
-        main = [identity for identity in members if identity[0] == (pid or members[0][0])]
-        if _wait_gone(name, settings, main, deadline):
-            deadline = min(deadline, time.monotonic() + _ORPHAN_GRACE)
-    killed = not _wait_gone(name, settings, members, deadline)
-    if killed:
-        _kill(members)
-        _wait_gone(name, settings, members, time.monotonic() + _AFTER_KILL)
-    _require_free(members, ports)
-    return {"changed": bool(members), "killed": killed, "stopped": [identity[0] for identity in members]}
-
-
-def _members(name: str, settings: Dict[str, Any], pid: Optional[int], run: Run) -> List[procfs.Identity]:
-    """Everything that belongs to the service, also what this run started and what cannot be found yet."""
-    members = set(procfs.tree(pid)) if pid else set()
-    if name == "systemd":
-        members |= set(_in_cgroup(systemd.show(settings).get("ControlGroup", "")))
-    else:
-        members |= set(command.traces(run))
-    return sorted(members)
-
-
-def _in_cgroup(group: str) -> List[procfs.Identity]:
-    """All processes of a unit's control group, whichever hierarchy this kernel uses."""
-    if not group.startswith("/") or group == "/":
-        return []
-    text = ""
-    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"):
-        for folder, _, names in os.walk(base + group):
-            text += procfs.read_text(os.path.join(folder, "cgroup.procs")) if "cgroup.procs" in names else ""
-    found = (procfs.stat(int(line)) for line in set(text.split()) if line.isdigit())
-    return [(item.pid, item.start_ticks) for item in found if item is not None]
-
-
-def _wait_gone(name: str, settings: Dict[str, Any], members: List[procfs.Identity], deadline: float) -> bool:
-    while True:
-        if not any(procfs.alive(identity) for identity in members) and _manager_done(name, settings):
-            return True
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(0.05)
-
-
-def _manager_done(name: str, settings: Dict[str, Any]) -> bool:
-    if name != "systemd":
-        return True
-    return systemd.show(settings).get("ActiveState") in ("inactive", "failed")
-
-
-def _kill(members: List[procfs.Identity]) -> None:
-    for identity in members:
-        if procfs.alive(identity):
-            try:
-                os.kill(identity[0], signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-            except PermissionError:
-                continue  # named by the check that follows
-
-
-def _require_free(members: List[procfs.Identity], ports: List[int]) -> None:
-    left = [identity[0] for identity in members if procfs.alive(identity)]
-    if left:
-        raise Failure("still_held", f"processes of the service do not end: {left}", pids=left, ports=[])
-    deadline = time.monotonic() + _AFTER_KILL
-    while True:
-        held = [port for port in ports if port in procfs.listening()]
-        if not held:
-            return
-        if time.monotonic() >= deadline:
-            owners = [owner for owner in map(procfs.port_owner, held) if owner]
-            raise Failure("still_held", f"ports {held} are still listened on, by {owners}", pids=owners, ports=held)
-        time.sleep(0.05)
 
 
 def _start(args: Dict[str, Any], run: Run) -> Dict[str, Any]:

@@ -63,7 +63,8 @@ class Attempt(Hold):
         extra = self._extra()
         records = self.tools.records
         with self.recorder.acting("capture", {"host": self.target.name, "files": files}) as outcome:
-            args = {"files": files, "manager": self.target.manager_argument, "process": True, "extra": extra}
+            args = {"files": files, "manager": self.target.manager_argument, "process": True, "extra": extra,
+                    "nvml": self._bindings()}  # fmt: skip
             answer = Capture.read(self.target.ask("capture", {**self.host_run, **args}))
             outcome.update(
                 host=self.target.name,
@@ -108,6 +109,11 @@ class Attempt(Hold):
                 self.refused = not self.wrote
                 raise
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
+
+    def _bindings(self) -> str | None:
+        """Where there is a GPU, what the host needs to see that a stopped service gave its memory back."""
+        gpu = self.contact.host_answer.get("gpu")
+        return self.tools.nvml_source() if isinstance(gpu, Mapping) and gpu.get("present") else None
 
     def _extra(self) -> dict[str, Any]:
         """What belongs to a snapshot beside the files; mounts and network cards are part of the host's answer."""
