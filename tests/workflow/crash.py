@@ -9,7 +9,8 @@ from tests.workflow.stage import Stage
 from tests.workflow.world import World
 
 from changectl.core.lifecycle import Ending
-from changectl.workflow.recover import open_run, recover
+from changectl.workflow.open_run import open_run
+from changectl.workflow.recover import recover
 
 
 class Killed(BaseException):

@@ -86,7 +86,8 @@ def _show(
 def _recover(name: str, work: Workplace, *, go_on: bool) -> Ending:
     from changectl.adapters.files import load_service
     from changectl.cli._orders import instances_of
-    from changectl.workflow.recover import open_run, recover
+    from changectl.workflow.open_run import open_run
+    from changectl.workflow.recover import recover
 
     events = work.store.journal.events(name)
     reverts = next((event.body.get("reverts") for event in events if event.kind == "run.opened"), None)

@@ -8,124 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
-from typing import Any
 
 from changectl.core.errors import ChangectlError, LeftToHost, Refused
-from changectl.core.history_events import ARM, LEASE, LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, intent
-from changectl.core.judgement import Verdict
+from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
-from changectl.core.ports import Event
 from changectl.workflow.attempt import host_run_name
 from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
+from changectl.workflow.open_run import OpenRun
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, LEFT, REVERTED, bring_back
 from changectl.workflow.revert import exit_code as revert_exit_code
 from changectl.workflow.revert import holds_of
-from changectl.workflow.revert_order import KeptEdit, Revert, edits_of
+from changectl.workflow.revert_order import KeptEdit, Revert
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import NotKept, still_good
 from changectl.workflow.waiting import service_lock
 
 RECOVERED = "recovered"
-
-
-@dataclass(frozen=True)
-class OpenRun:
-    """A run without an end, read from the record.
-
-    Attributes:
-        run: its id.
-        service: the service's name.
-        step: the step that was cut off; 0 for a revert, or where none had begun.
-        verdict: the step's last verdict, if it came to one.
-        good: the process that each instance was judged with, where the verdict was to keep it.
-        edits: what the step, or the reverted run, had saved; last step first.
-        begun: the instances that the record says would be armed.
-        leased: the instances on whose hosts a lease was asked for.
-        reverts: the run that it was taking back; None: it was an apply.
-        closed: how the last step ended, where it has its end and only the run has none.
-        planned: how many steps the plan has.
-        judged: whether every instance came to a verdict that decides; none does in an incident.
-    """
-
-    run: str
-    service: str
-    step: int
-    verdict: str | None
-    good: Mapping[str, tuple[int, int | None]]
-    edits: tuple[KeptEdit, ...]
-    begun: frozenset[str]
-    leased: frozenset[str]
-    reverts: str | None
-    closed: Ending | None = None
-    planned: int = 1
-    judged: bool = True
-
-    @property
-    def folders_of(self) -> str:
-        """The run whose folders on the hosts hold the saved state."""
-        return self.reverts or self.run
-
-
-def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun:
-    """Read a run that was cut off.
-
-    Args:
-        events: its record.
-        reverted: where it is a revert, the record of the run that it was taking back.
-
-    Raises:
-        Refused: it has its end already, or no beginning.
-    """
-    opened = next((event for event in events if event.kind == RUN_OPENED), None)
-    if opened is None:
-        raise Refused("the run has no beginning in the record: nothing can be recovered", reason="run_unknown")
-    if any(event.kind == RUN_CLOSED for event in events):
-        raise Refused(f"run {opened.run} has its end already: nothing is to be recovered", reason="run_finished")
-    closed = {event.step: event for event in events if event.kind == STEP_CLOSED}
-    last = max((event.step for event in events), default=0)
-    step = last
-    reverts = opened.body.get("reverts")
-    verdicts = [event.body for event in events if event.kind == "verdict" and event.step == step]
-    if reverts:
-        steps = sorted({event.step for event in reverted if event.kind == "capture.outcome"}, reverse=True)
-        edits = tuple(edit for number in steps for edit in edits_of(number, reverted))
-    else:
-        edits = tuple(edits_of(step, events)) if step else ()
-    begun, leased = (
-        {str(event.body.get("host")) for event in events if event.kind == intent(action) and event.step == step}
-        for action in (ARM, LEASE)
-    )
-    end = closed[last].body if last in closed else None
-    return OpenRun(
-        run=opened.run,
-        service=str(opened.body["service"]),
-        step=step,
-        verdict=str(verdicts[-1].get("verdict")) if verdicts else None,
-        good=_judged_good(verdicts),
-        edits=edits,
-        begun=frozenset(begun),
-        leased=frozenset(leased),
-        reverts=str(reverts) if reverts else None,
-        closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
-        planned=len(opened.body.get("steps") or []),
-        judged=bool(verdicts) and "inconclusive" not in {body.get("verdict") for body in verdicts},
-    )
-
-
-def _judged_good(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int | None]]:
-    good = {verdict.value for verdict in (Verdict.IMPROVED, Verdict.UNCHANGED, Verdict.NO_GROSS_HARM)}
-    return {
-        str(body["host"]): (body["process"][0], body["process"][1])
-        for body in verdicts
-        if body.get("verdict") in good and body.get("process")
-    }
 
 
 def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bool = False) -> Ending:
