@@ -57,6 +57,7 @@ class FakeHost:
     log: list[str] = field(default_factory=list)
     saved: dict[str, dict[str, bytes]] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
+    loads: Callable[[float], dict[str, Any]] = lambda seconds: {}  # what it reads and uses, by seconds since its start
     wrote: dict[str, bytes] = field(default_factory=dict)  # path -> what a run wrote there last
     staged: dict[str, bytes] = field(default_factory=dict)
     tokens: int = 0
@@ -178,7 +179,8 @@ class FakeHost:
         elif self.world.seconds < process.started:
             process, active, sub = None, "activating", "start-pre"
         facts = None if process is None else {"pid": process.pid, "start_ticks": process.pid,
-                                              "started_at": EPOCH + process.started}  # fmt: skip
+                                              "started_at": EPOCH + process.started,
+                                              **self.loads(self.world.seconds - process.started)}  # fmt: skip
         return {"active": active, "sub": sub, "restarts": 0, "process": facts, "memory_events": self.memory_events,
                 "log": self.log[int(args.get("cursor") or 0) :], "cursor": str(len(self.log)),
                 "now": EPOCH + self.world.seconds, "result": "exit-code" if process is None else "success"}  # fmt: skip

@@ -210,17 +210,24 @@ def port_owner(port: int) -> Optional[int]:
     return min(owners, key=lambda item: (item.start_ticks, item.pid)).pid if owners else None
 
 
-def usage(pids: Iterable[int]) -> Dict[str, int]:
-    """Memory, threads and bytes read from storage, over a process tree; what cannot be read counts nothing."""
-    total = {"rss_bytes": 0, "threads": 0, "read_bytes": 0}
+def usage(pids: Iterable[int]) -> Dict[str, Any]:
+    """Memory, threads, bytes read from storage and processor time of a tree; what cannot be read counts nothing."""
+    total: Dict[str, Any] = {"rss_bytes": 0, "threads": 0, "read_bytes": 0, "cpu_seconds": 0.0}
     for pid in pids:
         fields = read(pid, "statm").split()
         total["rss_bytes"] += int(fields[1]) * PAGE if len(fields) > 1 else 0
         found = stat(pid)
         total["threads"] += found.threads if found else 0
+        total["cpu_seconds"] += cpu_seconds(pid)
         match = re.search(rb"^read_bytes: (\d+)", read(pid, "io"), re.MULTILINE)
         total["read_bytes"] += int(match.group(1)) if match else 0
     return total
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used, in seconds; 0.0 when it is gone."""
+    fields = read(pid, "stat").rpartition(b") ")[2].split()
+    return sum(int(ticks) for ticks in fields[11:13]) / TICKS
 
 
 def brief(pid: int) -> Dict[str, Any]:

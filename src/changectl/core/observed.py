@@ -135,6 +135,7 @@ class StatusProcess(Answer):
     read_bytes: int | None = None
     rss_bytes: int | None = None
     threads: int | None = None
+    cpu_seconds: float | None = None  # of the whole tree
 
 
 class Status(Answer):

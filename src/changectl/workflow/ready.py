@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from changectl.core.engine import Cause, Pages
 from changectl.core.observed import Status
 from changectl.core.ports import Clock, Reporter
+from changectl.workflow.loading import Loading
 from changectl.workflow.target import Target
 
 POLL = 0.25  # seconds between two looks
@@ -59,7 +60,7 @@ class Ready:
 class NotReady:
     """It does not answer, and waiting longer is pointless."""
 
-    reason: str  # a stable word: failure_line, crash_loop, process_gone, wrong_model, deadline
+    reason: str  # a stable word: failure_line, crash_loop, process_gone, wrong_model, stuck, deadline
     text: str
     seconds: float
     log: Sequence[str]
@@ -79,10 +80,12 @@ class _Wait:
     down_since: float | None = None
     cause: Cause | None = None
     cause_since: float = 0.0
+    loading: Loading = field(default_factory=Loading)
 
     def look(self, now: float) -> None:
         self.status = self.target.status(self.cursor, self.run)
         self.first = self.first or self.status
+        self.loading.see(now, self.status.process)
         self.cursor = self.status.cursor or self.cursor
         self.log = [*self.log, *self.status.log][-LOG_KEPT:]
         gone = self.status.process is None and not self.status.preparing
@@ -140,9 +143,8 @@ def wait_ready(
         if answer is not None:
             return answer
         if elapsed >= deadline.seconds:
-            text = f"no real answer within {deadline.seconds:.0f} s ({deadline.source})"
-            return NotReady("deadline", text, elapsed, wait.log, wait.cause)
-        reporter.waiting(_doing(wait), elapsed=elapsed, expected=expected)
+            return _too_late(wait, deadline, now, elapsed)
+        reporter.waiting(_doing(wait, now), elapsed=elapsed, expected=expected)
         clock.sleep(POLL)
 
 
@@ -167,12 +169,23 @@ def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
     return Ready(loaded, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
 
 
-def _doing(wait: _Wait) -> str:
+def _too_late(wait: _Wait, deadline: Deadline, now: float, elapsed: float) -> NotReady:
+    """The deadline's end; one who gives it more time has to know whether that can help."""
+    text = f"no real answer within {deadline.seconds:.0f} s ({deadline.source})"
+    told = wait.loading.told(now)
+    reason = "deadline" if wait.loading.still_for(now) is None else "stuck"
+    return NotReady(reason, f"{text}; {told}" if told else text, elapsed, wait.log, wait.cause)
+
+
+def _doing(wait: _Wait, now: float) -> str:
     """What the engine does now: bytes read, and its last line."""
     process = wait.status.process if wait.status else None
     parts = ["preparing the start" if wait.status and wait.status.preparing else "loading"]
     if process is not None and process.read_bytes:
         parts.append(f"{process.read_bytes / 1e6:.0f} MB read")
+    quiet = wait.loading.still_for(now)
+    if quiet is not None:
+        parts.append(f"nothing read and no processor time used for {quiet:.0f} s")
     if wait.log:
         parts.append(wait.log[-1].strip()[:100])
     return ", ".join(parts)
