@@ -115,9 +115,10 @@ def _arm(args: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         raise Failure("bad_arguments", "arm must be an object")
     try:
         return arming.arm({**wanted, **_common(args)})
-    except Failure as failure:
+    except (Failure, OSError) as error:
+        failure = error if isinstance(error, Failure) else from_os_error(error, "arming")
         failure.details["armed"] = False
-        raise
+        raise failure from error
 
 
 def _start_again(args: Dict[str, Any]) -> bool:

@@ -198,6 +198,23 @@ def test_a_state_folder_without_room_gives_up_what_it_kept_for_the_way_back(newc
 
 
 @ROOT
+def test_a_change_for_which_no_room_can_be_kept_is_refused_and_says_that_nothing_was_done(
+    newcomer: Any, small_disk: Path
+) -> None:
+    host = newcomer
+    host.state = small_disk / "state"
+    host.lease()
+    path = host.file("a.conf", OLD)
+    host.call("capture", files=[str(path)])
+    writes = [{"path": str(path), "expect": system.sha256(OLD), "staged": host.stage(NEW)}]
+    fill(small_disk)
+    failure = refused(lambda: host.call("change", writes=writes, arm={"nonce": host.nonce, "only": [str(path)]}))
+    assert (failure.reason, failure.details["armed"]) == ("disk_full", False)
+    assert path.read_bytes() == OLD
+    assert host.standing()["armed"] is None
+
+
+@ROOT
 def test_a_read_only_file_system_is_named_and_the_dead_man_waits_until_it_is_mended(
     host: Any, small_disk: Path
 ) -> None:
