@@ -1,10 +1,8 @@
-"""Arm and disarm the dead-man: whoever dies, the saved configuration comes back, until a change is judged."""
+"""Arm the dead-man: whoever dies, the saved configuration comes back, until a change is judged."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import (
@@ -19,14 +17,14 @@ from . import (
     snapshot,
     system,
     systemd,
+    witness,
 )
 from .acting import mutating
 from .failure import Failure, from_os_error
-from .locks import host_folder, lease_lock
-from .state import Run, append_line, boot_id, timestamp
+from .locks import lease_lock
+from .state import Run, boot_id, timestamp
 
 Record = Dict[str, Any]
-OUTCOMES = ("kept", "reverted", "accepted")
 _ROOM = 65536  # bytes kept free beside the files' own size: records, and a folder's growth
 _PROCESS = "a process of its own keeps watch: it does not outlive a restart of this host, and nobody restarts it"
 
@@ -52,7 +50,7 @@ def arm(args: Record) -> Record:
         try:
             record = _keep_watch(run, record["only"])
             run.record("armed", nonce=record["nonce"], keeper=record["keeper"], reboot_safe=record["reboot_safe"])
-            _witness(run, "armed", args.get("head"))
+            witness.add(run, "armed", args.get("head"))
         except (Failure, OSError) as error:
             _undo(run, before, record)
             raise error if isinstance(error, Failure) else from_os_error(error, f"arming run {run.name}") from error
@@ -70,7 +68,7 @@ def _check(args: Record) -> None:
         raise Failure("bad_arguments", "manager is missing: it is needed with service")
     if managed:
         manager.read(managed)
-    _head(args.get("head"))
+    witness.head_of(args.get("head"))
 
 
 def _require_restorable(run: Run, args: Record) -> List[str]:
@@ -163,82 +161,3 @@ def _answer(args: Record, record: Record, changed: bool) -> Record:
         held = lease.require_mine(args)
     return {"armed": True, "changed": changed, "keeper": record["keeper"]["kind"], "reboot_safe": record["reboot_safe"],
             "why": record["why"], "left": lease.left(held)}  # fmt: skip
-
-
-def disarm(args: Record) -> Record:
-    """The call: the change is judged, nothing is brought back any more: {disarmed, changed, left_behind}.
-
-    Raises:
-        Failure: `lease_lost` with `fired` in the details: what the dead-man did.
-    """
-    outcome = args.get("outcome")
-    if outcome not in OUTCOMES:
-        raise Failure("bad_arguments", f"outcome must be one of {', '.join(OUTCOMES)}, not {outcome!r}")
-    _head(args.get("head"))
-    with lease_lock():
-        held = lease.present()
-        run = _run_of(args, held)
-        decided = records.of(run, records.DISARMED)
-        again = decided is not None and decided.get("nonce") == lease.nonce_of(args)
-        if not again:
-            held = lease.require_mine(args)
-            records.adopt(run, held)
-            if records.armed(run) is None:
-                return {"disarmed": False, "changed": False, "left_behind": []}
-            facts = {name: held[name] for name in ("nonce", "generation", "run")}
-            decision = {**facts, "outcome": outcome, "at": timestamp(), "head": args.get("head")}
-            _decide(run, decision)
-        behind = _take_away(run, args, again)
-    if not keeper.ring(run):
-        behind.append(f"the sleeper of run {run.name} still runs; it ends as soon as it looks")
-    return {"disarmed": True, "changed": not again, "left_behind": behind}
-
-
-def _decide(run: Run, decision: Record) -> None:
-    """Write the decision; on a full disk with the room that was kept for a way back, which it makes needless."""
-    try:
-        records.save(run, records.DISARMED, decision)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not records.free_reserve(run):
-            raise
-        records.save(run, records.DISARMED, decision)
-
-
-def _run_of(args: Record, held: Optional[Record]) -> Run:
-    if held is not None and held.get("run") == args.get("run") and args.get("state_dir") is None:
-        return lease.run_of(held)
-    return Run.of(args)
-
-
-def _take_away(run: Run, args: Record, again: bool) -> List[str]:
-    """After the decision: nothing that fails here changes it."""
-    behind: List[str] = []
-    try:
-        records.forget_armed(run, lease.nonce_of(args))
-        boot_unit.remove(run)
-        if not again:
-            _witness(run, "disarmed", args.get("head"))
-    except (Failure, OSError) as error:
-        behind.append(f"{run.folder}: {error}")
-    return behind
-
-
-def _head(head: Any) -> Optional[Record]:
-    """The head of the controller's journal."""
-    if head is None:
-        return None
-    if not isinstance(head, dict) or not isinstance(head.get("sequence"), int) or not isinstance(head.get("hash"), str):
-        raise Failure("bad_arguments", "head must be {sequence: number, hash: text}")
-    return {"sequence": head["sequence"], "hash": head["hash"]}
-
-
-def witness_path() -> str:
-    """The list of the journals' heads that this host has seen."""
-    return os.path.join(host_folder(), "witness.jsonl")
-
-
-def _witness(run: Run, what: str, head: Any) -> None:
-    """This host remembers how far the journal went: it cannot be rewritten unnoticed."""
-    seen = _head(head)
-    if seen is not None:
-        append_line(witness_path(), {"at": timestamp(), "run": run.name, "what": what, **seen})

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Optional
 from . import (
     arming,
     capture,
+    disarming,
     doctor,
     evidence,
     hello,
@@ -69,7 +70,7 @@ MUTATING: Dict[str, Callable[[Dict[str, Any]], Dict[str, Any]]] = {
     "extend": lease.extend,
     "release": lease.release,
     "arm": arming.arm,
-    "disarm": arming.disarm,
+    "disarm": disarming.disarm,
     "cleanup": writes.cleanup,
     "forget": writes.forget,
 }

@@ -70,12 +70,28 @@ def done(fired: Record) -> bool:
     return fired.get("state") == "done" and fired.get("outcome") in SETTLED
 
 
+def fired_since(run: Run, record: Record) -> Optional[Record]:
+    """The way back that was begun after a run was armed, done or not; None: there is none.
+
+    Whoever begins one takes a generation above all, and whoever arms later has one above that. `record` is armed.json.
+    """
+    fired = of(run, FIRED)
+    if fired is None or int(fired.get("generation") or 0) <= int(_armed_by(record) or 0):
+        return None
+    return fired
+
+
+def _armed_by(record: Record) -> Any:
+    """The generation that armed a run, whoever has it now."""
+    return record.get("armed_generation", record.get("generation"))
+
+
 def adopt(run: Run, lease: Record) -> None:
     """Let an armed dead-man belong to a later owner of the run; it stays armed all the time."""
     record = armed(run)
     if record is not None and (record.get("nonce"), record.get("boot")) != (lease["nonce"], boot_id()):
         owner = {"nonce": lease["nonce"], "generation": lease["generation"], "boot": boot_id()}
-        save(run, ARMED, {**record, **owner})
+        save(run, ARMED, {**record, **owner, "armed_generation": _armed_by(record)})
 
 
 def touched(run: Run) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional
 
-from . import arming, keeper, lease, records, systemd
+from . import keeper, lease, records, systemd
+from . import witness as seen
 from .state import Run, boot_id, boot_seconds, read_lines
 
 Record = Dict[str, Any]
@@ -49,4 +50,4 @@ def _told(held: Record) -> Record:
 def witness(_: Record) -> Record:
     """The call: the journals' heads that were left here when runs were armed and disarmed: {heads: [...]}."""
     wanted = ("at", "run", "what", "sequence", "hash")
-    return {"heads": [{name: line.get(name) for name in wanted} for line in read_lines(arming.witness_path())]}
+    return {"heads": [{name: line.get(name) for name in wanted} for line in read_lines(seen.path())]}
