@@ -56,9 +56,9 @@ class FakeHost:
     process: Process | None = None
     log: list[str] = field(default_factory=list)
     saved: dict[str, dict[str, bytes]] = field(default_factory=dict)
-    written: set[str] = field(default_factory=set)
+    written: dict[str, set[str]] = field(default_factory=dict)  # by run folder
     loads: Callable[[float], dict[str, Any]] = lambda seconds: {}  # what it reads and uses, by seconds since its start
-    wrote: dict[str, bytes] = field(default_factory=dict)  # path -> what a run wrote there last
+    wrote: dict[tuple[str, str], bytes] = field(default_factory=dict)  # path -> what a run wrote there last
     staged: dict[str, bytes] = field(default_factory=dict)
     tokens: int = 0
     starts: int = 0
@@ -243,13 +243,14 @@ class FakeHost:
 
     def call_verify(self, args: Mapping[str, Any]) -> dict[str, Any]:
         saved = self.saved[args["run"]]
-        return {"files": {path: self._compared(path, data) for path, data in saved.items()}}
+        return {"files": {path: self._compared(args["run"], path, data) for path, data in saved.items()}}
 
-    def _compared(self, path: str, saved: bytes) -> dict[str, Any]:
+    def _compared(self, run: str, path: str, saved: bytes) -> dict[str, Any]:
         present = self.files.get(path)
         if present == saved or present is None:
             return {"equal": present == saved, "differs": [] if present == saved else ["existence"]}
-        taken_out = path in self.wrote and part.standing(saved, self.wrote[path], present) == part.BACK
+        wrote = self.wrote.get((run, path))
+        taken_out = wrote is not None and part.standing(saved, wrote, present) == part.BACK
         return {"equal": False, "differs": ["bytes"], **({"part": "back"} if taken_out else {})}
 
     def call_evidence(self, args: Mapping[str, Any]) -> dict[str, Any]:

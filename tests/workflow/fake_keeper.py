@@ -17,12 +17,14 @@ class FakeKeeper:
     armed: dict[str, dict[str, Any]] = field(default_factory=dict)
     decided: dict[str, dict[str, Any]] = field(default_factory=dict)
     fired: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keeper_gone: bool = False  # what is armed has nobody who sleeps
     keeper_fails: bool = False  # the sleeping process cannot be started
 
     def standing(self, run: str) -> dict[str, Any]:
         return {
             "lease": self.holder,
             "armed": self.armed.get(run),
+            "keeper_running": not self.keeper_gone if run in self.armed else None,
             "disarmed": self.decided.get(run),
             "fired": self.fired.get(run),
         }
@@ -51,7 +53,7 @@ class FakeKeeper:
         assert asked["nonce"] == self.holder["nonce"]
         if self.keeper_fails:
             raise HostCallError(f"{host}: nothing can sleep here", reason="not_armed", details={"written": False})
-        self.armed[run] = {**asked}
+        self.armed[run], self.keeper_gone = {**asked}, False
         self.decided.pop(run, None)
         return {"armed": True, "keeper": "systemd", "reboot_safe": True, "left": self.holder["seconds"]}
 

@@ -26,7 +26,7 @@ def play(host: FakeHost, name: str, given: Mapping[str, Any]) -> list[dict[str, 
 
 def _act(host: FakeHost, name: str, run: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if name == "apply":
-        _write_all(host, given["changectl_writes"])
+        _write_all(host, run, given["changectl_writes"])
     if name == "restore":
         return bring_back(host, run, given.get("changectl_only") or list(host.saved[run]))
     host.restart()
@@ -45,14 +45,14 @@ def _answer(host: FakeHost) -> dict[str, Any]:
     return {"changed": True, "started_pid": started, "start": {"log_cursor": str(host.log_end)}}
 
 
-def _write_all(host: FakeHost, writes: Sequence[Mapping[str, Any]]) -> None:
+def _write_all(host: FakeHost, run: str, writes: Sequence[Mapping[str, Any]]) -> None:
     for write in writes:
         present = _sha(host.files[write["path"]])
         if present not in (write["staged"], write["expect"]):
             raise _changed_by_other(host, write["path"], written=False)
         host.files[write["path"]] = host.staged[write["staged"]]
-        host.written.add(write["staged"])
-        host.wrote[write["path"]] = host.staged[write["staged"]]
+        host.written.setdefault(run, set()).add(write["staged"])
+        host.wrote[run, write["path"]] = host.staged[write["staged"]]
         host.stale = True
 
 
@@ -60,14 +60,14 @@ def bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
     """Stop, restore, start; nothing where the service runs on the saved files already."""
     saved = host.saved[run]
     try:
-        _check(host, saved, only)
+        _check(host, run, only)
         equal = all(host.files[path] == saved[path] for path in only)
         if equal and not host.stale and host.process is not None:
             return {"changed": False}
         host.stop()
-        _check(host, saved, only)
+        _check(host, run, only)
         for path in only:
-            host.files[path] = back(host, saved[path], path)
+            host.files[path] = back(host, run, path)
     except HostCallError:
         if host.process is None:
             host.start()
@@ -76,17 +76,17 @@ def bring_back(host: FakeHost, run: str, only: Sequence[str]) -> dict[str, Any]:
     return _answer(host)
 
 
-def _check(host: FakeHost, saved: Mapping[str, bytes], only: Sequence[str]) -> None:
+def _check(host: FakeHost, run: str, only: Sequence[str]) -> None:
     for path in only:
-        back(host, saved[path], path)
+        back(host, run, path)
 
 
-def back(host: FakeHost, saved: bytes, path: str) -> bytes:
+def back(host: FakeHost, run: str, path: str) -> bytes:
     """What a file holds after the way back: the saved bytes, or with somebody else's edit only our part taken out."""
-    present = host.files[path]
-    if present == saved or _sha(present) in host.written:
+    present, saved = host.files[path], host.saved[run][path]
+    if present == saved or _sha(present) in host.written.get(run, ()):
         return saved
-    new = host.wrote.get(path)
+    new = host.wrote.get((run, path))
     standing = part.LOST if new is None else part.standing(saved, new, present)
     if new is None or standing == part.LOST:
         raise _changed_by_other(host, path)

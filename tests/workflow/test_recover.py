@@ -10,7 +10,9 @@ from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import ContactLost, HostCallError, LeftToHost, Refused
 from changectl.core.lifecycle import Outcome
-from changectl.workflow.recover import exit_code
+from changectl.workflow.open_run import open_run
+from changectl.workflow.recover import exit_code, recover
+from changectl.workflow.revert import accept_present, revert, what_to_revert
 
 
 def calls(*slots: int) -> int:
@@ -158,3 +160,67 @@ def test_what_still_runs_of_the_dead_controller_is_ended_first() -> None:
     stage = dies_after(Stage(), "journal verdict", WORSE)
     settle(stage)
     assert stage.world.trace.index("orphans R1") < stage.world.trace.index("play gpu1 restore")
+
+
+def test_a_run_that_got_its_end_while_recover_waited_is_not_touched_again() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    first = open_run(stage.journal.events("R1"))  # read before the lock was held
+    settle(stage)
+    stage.apply(BETTER)  # judged and kept meanwhile
+    with pytest.raises(Refused, match="has its end already"):
+        recover(first, stage.placed, stage.tools)
+
+    assert stage.host.process is not None
+    assert stage.host.process.argv[-1] == "8"
+    assert len([event for event in stage.journal.events("R1") if event.kind == "run.closed"]) == 1
+
+
+def test_what_a_person_accepted_is_not_overturned_by_a_later_recover() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    events = stage.journal.events("R1")
+    stage.world.before = die_before(stage.world, lambda call, _: call == "journal revert.outcome")
+    with contextlib.suppress(Killed):
+        accept_present(what_to_revert("R1", events, "put right by hand"), stage.placed, stage.tools)
+    stage.world.before = lambda call: None
+
+    endings = [settle(stage, run) for run in ("R1", "R2")]
+    assert [ending.outcome for ending in endings] == [Outcome.KEPT_UNJUDGED] * 2
+    assert stage.host.process is not None
+    assert stage.host.process.argv[-1] == str(WORSE)
+
+
+def test_a_dead_man_that_is_gone_is_started_again_before_anything_else_is_done() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    stage.host.keeper.keeper_gone = True  # the host was started anew, and nothing there outlived it
+    settle(stage)
+
+    assert "changectl_arm" in stage.playbooks.arguments[-1]
+    assert stage.serving_as_before()
+
+
+def cut_off_revert_of_two_steps() -> Stage:
+    """Steps 4 -> 6 -> 8 were kept; their revert died when the second step's file was back."""
+    stage = Stage()
+    stage.apply(6, BETTER)
+    events = stage.journal.events("R1")
+    stage.world.before = die_before(
+        stage.world, lambda call, _: call == "journal verify.intent" and "play gpu1 restore" in stage.world.trace
+    )
+    with contextlib.suppress(Killed):
+        revert(what_to_revert("R1", events, "back"), stage.placed, None, stage.tools)
+    stage.world.before = lambda call: None
+    return stage
+
+
+@pytest.mark.parametrize("acted", [True, False], ids=["the dead-man was first", "recover was first"])
+def test_a_revert_of_two_steps_that_was_cut_off_in_the_middle_is_carried_to_its_end(acted: bool) -> None:
+    stage = cut_off_revert_of_two_steps()
+    assert "R1.2" in stage.host.keeper.armed
+    if acted:
+        stage.host.lease_runs_out()
+    ending = settle(stage, "R2")
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.serving_as_before()
+    assert stage.host.keeper.armed == {}
+    assert stage.host.keeper.holder is None

@@ -6,7 +6,6 @@ import os
 import signal
 from dataclasses import replace
 
-import pytest
 from tests.workflow.stage import BETTER, Stage, plan_text
 
 from changectl.core.errors import Locked

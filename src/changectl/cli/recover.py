@@ -19,6 +19,7 @@ from changectl.cli._options import (
 
 if TYPE_CHECKING:
     from changectl.cli.wiring import Workplace
+    from changectl.core.errors import ChangectlError
     from changectl.core.lifecycle import Ending
     from changectl.reports.printer import Printer
 
@@ -60,13 +61,39 @@ def command(run: str | None, go_on: bool, wait: float, hosts: HostOptions, outpu
         known = history.runs(journal.select(kinds=history.SUMMARY_KINDS))
         waiting = [one.run for one in known if one.unfinished]
         names = waiting if run is None else [history.resolve_run(run, journal.runs())]
-        endings = [(name, _recover(name, work, go_on=go_on)) for name in names]
-        code = max((exit_code(ending) for _, ending in endings), default=0)
-        return tell(code, lambda: _show(endings, code, work, printer, output), "changectl history")
+        if run is not None:
+            endings: list[tuple[str, Ending]] = [(names[0], _recover(names[0], work, go_on=go_on))]
+            errors: list[tuple[str, ChangectlError]] = []
+        else:
+            endings, errors = _all(names, work, go_on=go_on)
+        codes = [exit_code(ending) for _, ending in endings] + [error.exit_code for _, error in errors]
+        code = max(codes, default=0)
+        return tell(code, lambda: _show(endings, errors, code, work, printer, output), "changectl history")
+
+
+def _all(
+    names: Sequence[str], work: Workplace, *, go_on: bool
+) -> tuple[list[tuple[str, Ending]], list[tuple[str, ChangectlError]]]:
+    """Every run for itself: a host that does not answer keeps no other service from its end."""
+    from changectl.core.errors import ChangectlError
+
+    endings: list[tuple[str, Ending]] = []
+    errors: list[tuple[str, ChangectlError]] = []
+    for name in names:
+        try:
+            endings.append((name, _recover(name, work, go_on=go_on)))
+        except ChangectlError as error:
+            errors.append((name, error))
+    return endings, errors
 
 
 def _show(
-    endings: Sequence[tuple[str, Ending]], code: int, work: Workplace, printer: Printer, output: OutputOptions
+    endings: Sequence[tuple[str, Ending]],
+    errors: Sequence[tuple[str, ChangectlError]],
+    code: int,
+    work: Workplace,
+    printer: Printer,
+    output: OutputOptions,
 ) -> None:
     from changectl.cli._present import print_document
     from changectl.cli._result import run_document, show_run
@@ -75,12 +102,16 @@ def _show(
     events = work.store.journal.events
     if output.json:
         runs = [run_document(events(name), ending, exit_code(ending)) for name, ending in endings]
-        print_document({"format": FORMAT, "runs": runs, "exit_code": code}, printer)
+        still_open = [{"run": name, "reason": error.reason, "message": str(error), "exit_code": error.exit_code}
+                      for name, error in errors]  # fmt: skip
+        print_document({"format": FORMAT, "runs": runs, "still_open": still_open, "exit_code": code}, printer)
         return
-    if not endings:
+    if not endings and not errors:
         printer.line("No run is unfinished: there is nothing to recover.")
     for name, ending in endings:
         show_run(events(name), ending, exit_code(ending), printer, as_json=False)
+    for name, error in errors:
+        printer.line(f"run {name} is still open: {error}", style="red")
 
 
 def _recover(name: str, work: Workplace, *, go_on: bool) -> Ending:

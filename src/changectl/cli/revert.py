@@ -36,21 +36,25 @@ def command(run: str, accept_present: bool, reason: str, wait: float, hosts: Hos
     from changectl.core import history
     from changectl.reports.printer import Printer
     from changectl.workflow import revert as workflow
-    from changectl.workflow.revert import exit_code, later_run, what_to_revert
+    from changectl.workflow.revert import Revert, exit_code, later_run, what_to_revert
 
     printer = Printer()
     with workplace(hosts, printer, wait=wait) as work:
         journal = work.store.journal
         name = history.resolve_run(run, journal.runs())
-        ends = journal.select(kinds=("run.opened", "run.closed"))
-        order = what_to_revert(name, journal.events(name), reason or f"revert of {name}", ends)
+
+        def reread() -> tuple[Revert, str | None]:
+            ends = journal.select(kinds=("run.opened", "run.closed"))
+            found = what_to_revert(name, journal.events(name), reason or f"revert of {name}", ends)
+            return found, later_run(found, journal.select(kinds=("run.opened", "run.closed", "step.closed")))
+
+        order, later = reread()
         service = load_service(order.service, work.project).service
         placed = instances_of(service, work)
-        later = later_run(order, journal.select(kinds=("run.opened", "run.closed", "step.closed")))
         if accept_present:
-            new, ending = workflow.accept_present(order, placed, work.tools)
+            new, ending = workflow.accept_present(order, placed, work.tools, reread)
         else:
-            new, ending = workflow.revert(order, placed, later, work.tools)
+            new, ending = workflow.revert(order, placed, later, work.tools, reread)
 
         def show() -> None:
             show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)

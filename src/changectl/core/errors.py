@@ -76,6 +76,12 @@ class LeftToHost(ContactLost):
     reason = "left_to_host"
 
 
+class LeaseLost(ChangectlError):
+    """A host said that the run's lease is over: its dead-man acts, and the run may not any more."""
+
+    reason = "lease_lost"
+
+
 class HostCallError(ChangectlError):
     """The host program answered that it did not do what was asked; `reason` is its stable word for why.
 

@@ -77,6 +77,7 @@ class Found(StrEnum):
 
     UNTOUCHED = "untouched"  # nothing was ever armed there, so nothing was changed
     KEPT = "kept"  # the host has on record that it was judged and kept
+    ACCEPTED = "accepted"  # the host has on record that a person accepted what stands there, without a judgement
     RESTORED = "restored"  # the host has on record that the saved configuration is back
     OPEN = "open"  # armed, and nothing was decided
 
@@ -103,7 +104,8 @@ def found_on(standing: Mapping[str, Any], *, begun: bool) -> Found:
         done = fired.get("state") == "done" and fired.get("outcome") in ("restored", "nothing_to_do")
         return Found.RESTORED if done else Found.OPEN
     if decided:
-        return Found.KEPT if decided.get("outcome") == Outcome.KEPT else Found.RESTORED
+        known = {"kept": Found.KEPT, "accepted": Found.ACCEPTED, "reverted": Found.RESTORED}
+        return known.get(str(decided.get("outcome")), Found.OPEN)
     return Found.OPEN if begun and standing.get("generation") is None else Found.UNTOUCHED
 
 
@@ -121,6 +123,6 @@ def next_move(found: Sequence[Found]) -> Move:
     """The one legal next move for a step that was cut off: what every host agrees on, else the saved configuration."""
     if all(one is Found.UNTOUCHED for one in found):
         return Move.ABORT
-    if all(one is Found.KEPT for one in found):
+    if all(one in (Found.KEPT, Found.ACCEPTED) for one in found):
         return Move.KEEP
     return Move.RESTORE

@@ -105,7 +105,8 @@ class Attempt(Hold):
                 result = self.play("apply", {"changectl_writes": [write]}, action="restart", drop=self._dropped())
             except HostCallError as error:
                 # Only the host can know, and what it does not say counts as written.
-                self.wrote = error.details.get("written") is not False
+                # A dead-man that could not be armed ended the call before anything else was done.
+                self.wrote = False not in (error.details.get("written"), error.details.get("armed"))
                 self.refused = not self.wrote
                 raise
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])

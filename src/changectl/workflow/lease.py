@@ -49,6 +49,7 @@ class HostLease:
     held: Lease | None = None
     armed: bool | None = False
     reboot_safe: bool | None = None
+    _watched: bool = False
     _collected: Mapping[str, Any] | None = field(default=None, repr=False)
     _beating: Beating | None = field(default=None, repr=False)
 
@@ -99,6 +100,7 @@ class HostLease:
         """One try: above whatever the host has seen of this run. Raises Locked where somebody else has it."""
         standing = self.target.ask("standing", {"run": self.run})
         self._collect(standing)
+        self._watched = bool(standing.get("keeper_running"))
         generation = max(self.generation, _seen(standing, self.run)) + 1
         wanted = Lease(self.run, generation, secrets.token_hex(16), self.seconds)
         args = {**wanted.as_args(), "seconds": wanted.seconds, "owner": self.tools.actor,
@@ -113,6 +115,8 @@ class HostLease:
     def _hold(self, lease: Lease) -> None:
         self.stop_beating()
         self.held = lease
+        if self.armed and not self._watched:
+            self.armed = None  # nobody sleeps there any more: the next play arms anew
         self._beating = self.tools.heart.beat(self.target.address, lease, self.target.with_state(lease.as_args()))
 
     @contextmanager

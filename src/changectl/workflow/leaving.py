@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from changectl.core.errors import HostCallError
+from changectl.core.errors import LeaseLost
 from changectl.workflow.interrupts import go_on
 from changectl.workflow.lease import HostLease
 from changectl.workflow.tools import Tools
@@ -27,7 +27,7 @@ def watching(tools: Tools, leases: Callable[[], Iterable[HostLease]]) -> Iterato
     def watch() -> None:
         for lease in leases():
             if lease.lost is not None:
-                raise HostCallError(f"the lease was lost: {lease.lost}", reason="lease_lost")
+                raise LeaseLost(f"the lease was lost: {lease.lost}")
 
     def abandon() -> None:
         armed = [lease for lease in leases() if lease.armed is not False]
@@ -45,6 +45,10 @@ def watching(tools: Tools, leases: Callable[[], Iterable[HostLease]]) -> Iterato
 
 
 def _promise(lease: HostLease, tools: Tools) -> str:
+    if lease.left is None:
+        return (
+            f"{lease.target.name}: if its dead-man is armed it restores; then: changectl recover {lease.recorder.run}"
+        )
     left = max(0.0, lease.left or 0.0)
     at = datetime.fromisoformat(tools.clock.now()) + timedelta(seconds=left)
     return (

@@ -28,6 +28,7 @@ class OpenRun:
         begun: the instances that the record says would be armed.
         leased: the instances on whose hosts a lease was asked for.
         reverts: the run that it was taking back; None: it was an apply.
+        accepts: whether it was to accept what stands on the hosts, instead of taking anything back.
         closed: how the last step ended, where it has its end and only the run has none.
         planned: how many steps the plan has.
         judged: whether every instance came to a verdict that decides; none does in an incident.
@@ -42,6 +43,7 @@ class OpenRun:
     begun: frozenset[str]
     leased: frozenset[str]
     reverts: str | None
+    accepts: bool = False
     closed: Ending | None = None
     planned: int = 1
     judged: bool = True
@@ -92,6 +94,7 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         begun=frozenset(begun),
         leased=frozenset(leased),
         reverts=str(reverts) if reverts else None,
+        accepts=bool(opened.body.get("accepts")),
         closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
         planned=len(opened.body.get("steps") or []),
         judged=bool(verdicts) and "inconclusive" not in {body.get("verdict") for body in verdicts},

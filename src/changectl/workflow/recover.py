@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 
 from changectl.core.errors import ChangectlError, LeftToHost, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
@@ -18,12 +19,13 @@ from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
-from changectl.workflow.open_run import OpenRun
+from changectl.workflow.open_run import OpenRun, open_run
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, LEFT, REVERTED, bring_back
+from changectl.workflow.revert import accept
 from changectl.workflow.revert import exit_code as revert_exit_code
-from changectl.workflow.revert import holds_of
 from changectl.workflow.revert_order import KeptEdit, Revert
+from changectl.workflow.taking_back import holds_of, take_back
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import NotKept, still_good
@@ -49,6 +51,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
     tools = with_teller(tools)
     recorder = Recorder(tools.journal, tools.secrets, order.run, order.step)
     with tools.interrupts.listening(), service_lock(order.service, order.run, tools) as dead:
+        order = _as_it_is_now(order, tools)
         recorder.note("recover.started", {"actor": tools.actor})
         recorder.note("recover.orphans", {"ended": tools.end_orphans(order.run)})
         if dead is not None:
@@ -57,6 +60,12 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
             ending = _settled(order, placed, recorder, tools, doors, go_on=go_on)
         _close(order, ending, recorder)
     return ending
+
+
+def _as_it_is_now(order: OpenRun, tools: Tools) -> OpenRun:
+    """Read again under the lock: it may have got its end meanwhile. Raises Refused."""
+    reverted = tools.journal.events(order.reverts) if order.reverts else ()
+    return open_run(tools.journal.events(order.run), reverted)
 
 
 def exit_code(ending: Ending) -> int:
@@ -75,9 +84,11 @@ def _settled(
     if not order.edits:
         return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was saved or changed")
     revert = Revert(order.folders_of, order.service, RECOVERED, order.edits, finished=False)
+    if order.accepts:
+        return accept(revert, placed, recorder, tools)
+    if order.reverts:  # whoever wanted it back wants it still
+        return replace(take_back(revert, placed, None, tools, recorder, uncertain=True), reason=RECOVERED)
     holds = holds_of(revert, placed, tools, recorder, doors)
-    if order.reverts:
-        return _restored([hold for hold, _ in holds])  # whoever wanted it back wants it still
     doors.enter_context(watching(tools, lambda: [hold.lease for hold, _ in holds]))
     found = {}
     for hold, edit in holds:
@@ -90,6 +101,8 @@ def _settled(
         case Move.ABORT:
             return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was changed")
         case Move.KEEP:
+            if Found.ACCEPTED in found.values():
+                return Ending(Outcome.KEPT_UNJUDGED, RECOVERED, "its host has on record that a person accepted it")
             if not order.judged:
                 return Ending(Outcome.KEPT_UNJUDGED, RECOVERED, "its host has on record that it was kept, unjudged")
             return Ending(Outcome.KEPT, RECOVERED, "every host has on record that it was judged and kept")
@@ -112,8 +125,10 @@ def _kept_on(
             still_good(hold.target, order.good[edit.instance], tools.clock)
     except NotKept as cause:
         raise Refused(f"{cause}; leave out --continue", reason=cause.reason) from cause
-    for hold, _ in holds:
-        hold.lease.disarm("kept")
+    tools.interrupts.check()  # the last moment
+    with tools.interrupts.ignored():
+        for hold, _ in holds:
+            hold.lease.disarm("kept")
     return Ending(Outcome.KEPT, RECOVERED, "it was judged before it was cut off, still runs and answers: kept")
 
 
@@ -141,7 +156,8 @@ def _ask(order: OpenRun, hold: Hold, edit: KeptEdit, recorder: Recorder) -> Foun
     hold.lease.take()
     standing = hold.target.ask("standing", {"run": hold.host_run_name})
     found = found_on(standing, begun=edit.instance in order.begun)
-    hold.lease.armed = bool(standing.get("armed"))
+    # Armed is not watched: a sleeper that is gone is started again by the next play that arms.
+    hold.lease.armed = (True if standing.get("keeper_running") else None) if standing.get("armed") else False
     facts = {name: standing.get(name) for name in ("armed", "disarmed", "fired")}
     recorder.note("recover.host", {"host": edit.instance, "step": edit.step, "found": found, **facts})
     return found
@@ -155,9 +171,8 @@ def _restored(holds: Sequence[Hold]) -> Ending:
         with hold.tools.interrupts.ignored():
             ends.append(bring_back(hold))
         hold.lease.give_back()  # two steps on one host have a lease each, one after the other
-    left = [end.detail for end in ends if end.outcome == LEFT]
-    if left:
-        raise LeftToHost("\n".join(left))
+    if any(end.outcome == LEFT for end in ends):
+        raise LeftToHost("\n".join(end.detail for end in ends if end.outcome != REVERTED))
     text = "\n".join(end.detail for end in ends)
     bad = [end.outcome for end in ends if end.outcome != REVERTED]
     if bad:

@@ -94,7 +94,8 @@ def _out_of_reach(hold: Hold, error: ContactLost) -> Restored:
     name = hold.target.name
     if hold.lease.armed is False:
         return Restored(FAILED, f"{name}: the saved configuration could not be restored: {error}")
-    return Restored(LEFT, f"{name} does not answer, and its dead-man restores the saved configuration there ({error})")
+    text = f"{name} does not answer, and its dead-man restores the saved configuration there"
+    return Restored(LEFT, f"{text}, unless the host has another decision on record ({error})")
 
 
 def _bring_back(hold: Hold) -> Restored:

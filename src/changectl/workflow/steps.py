@@ -211,9 +211,8 @@ def _undo(run: StepRun, reason: str, text: str) -> Ending:
 
 def _leave(run: StepRun, ends: Sequence[Restored]) -> None:
     """Raises LeftToHost where a host with an armed dead-man does not answer: the run stays open until `recover`."""
-    left = [end.detail for end in ends if end.outcome == LEFT]
-    if left:
-        text = run.tools.secrets.redactor.text("\n".join(left))
+    if any(end.outcome == LEFT for end in ends):
+        text = run.tools.secrets.redactor.text("\n".join(end.detail for end in ends if end.outcome != REVERTED))
         run.recorder.insisting().note("contact.lost", {"text": text})
         raise LeftToHost(f"{text}\nWhen they answer again: changectl recover {run.recorder.run}")
 

@@ -139,4 +139,4 @@ def test_recover() -> None:
     stage = killed_at(70, BETTER)
     ending = settle(stage)
     events = at_their_times(list(stage.journal.events("R1")))
-    fits({"format": 1, "runs": [run_document(events, ending, 0)], "exit_code": 0}, "recover")
+    fits({"format": 1, "runs": [run_document(events, ending, 0)], "still_open": [], "exit_code": 0}, "recover")
