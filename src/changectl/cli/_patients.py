@@ -54,13 +54,12 @@ def patients(
 
 def _named(words: Sequence[str], inventory: AnsibleInventory) -> set[str]:
     names = [name.strip() for word in words for name in word.replace(":", ",").split(",") if name.strip()]
-    # Hosts without any variable are known by their groups alone.
-    known = inventory.known() | {host.name for host in inventory.hosts("all")}
+    known = inventory.known()
     limited = ", or --limit leaves it out" if inventory.limit else ""
     problems = [
         Problem(f"there is no group or host `{name}`{limited}", str(inventory.source), hint=nearest(name, known))
         for name in names
-        if name not in known
+        if name not in known or (inventory.limit and not inventory.hosts(name))
     ]
     if problems:
         raise InputError(problems)
