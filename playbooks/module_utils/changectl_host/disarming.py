@@ -39,7 +39,8 @@ def disarm(args: Record) -> Record:
             facts = {name: held[name] for name in ("nonce", "generation", "run")}
             decision = {**facts, "outcome": outcome, "at": timestamp(), "head": args.get("head")}
             _decide(run, decision)
-        behind = _take_away(run, args, again)
+            decided = decision
+        behind = _take_away(run, args, decided or {}, again)
     if not keeper.ring(run):
         behind.append(f"the sleeper of run {run.name} still runs; it ends as soon as it looks")
     return {"disarmed": True, "changed": not again, "left_behind": behind}
@@ -79,11 +80,12 @@ def _run_of(args: Record, held: Optional[Record]) -> Run:
     return Run.of(args)
 
 
-def _take_away(run: Run, args: Record, again: bool) -> List[str]:
+def _take_away(run: Run, args: Record, decided: Record, again: bool) -> List[str]:
     """After the decision: nothing that fails here changes it."""
     behind: List[str] = []
     try:
         records.forget_armed(run, lease.nonce_of(args))
+        records.note_decision(run, decided)
         boot_unit.remove(run)
         if not again:
             witness.add(run, "disarmed", args.get("head"))

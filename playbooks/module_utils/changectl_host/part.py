@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import List, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
-from . import snapshot
+from . import records, snapshot
 from .failure import Failure
 from .state import Run
 
@@ -52,10 +52,19 @@ def _places(lines: Lines, wanted: Lines) -> List[int]:
 
 
 def last_written(run: Run, resolved: str) -> Optional[bytes]:
-    """The bytes that the run wrote to a file last; None: it wrote none, or they are not kept."""
+    """The bytes that the run wrote to a file last, since that was last brought back; None: none, or not kept."""
+    return _last(run, resolved, records.since_back(run))
+
+
+def once_written(run: Run, resolved: str) -> Optional[bytes]:
+    """As `last_written`, also from before: it tells whether the part is back, and never what may be taken back."""
+    return _last(run, resolved, run.events())
+
+
+def _last(run: Run, resolved: str, events: Iterable[records.Record]) -> Optional[bytes]:
     digests = [
         str(event["sha256"])
-        for event in run.events()
+        for event in events
         if event.get("event") == "write.intent" and event.get("resolved") == resolved
     ]
     for source in (snapshot.blob, snapshot.staged):

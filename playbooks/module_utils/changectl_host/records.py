@@ -7,7 +7,7 @@ is killed between the two. Therefore nobody reads armed.json alone.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from . import system
 from .failure import Failure
@@ -98,6 +98,36 @@ def touched(run: Run) -> bool:
     """Whether the run did anything to a file or to the service."""
     mine = ("write.intent", "restore.intent", "service.intent")
     return any(event.get("event") in mine for event in run.events())
+
+
+def since_back(run: Run) -> List[Record]:
+    """What was recorded since the saved files were last brought back for good, oldest first.
+
+    A way back is done once: who writes later what the run once wrote does so as somebody else.
+    """
+    events, fired = run.events(), of(run, FIRED)
+    # Whoever brings files back takes a generation above all before: this holds also where the event itself is missing.
+    back = int(fired.get("generation") or 0) if fired is not None and done(fired) else -1
+    begin = 0
+    for number, event in enumerate(events, 1):
+        generation = event.get("generation")
+        before = isinstance(generation, int) and generation <= back
+        if before or event.get("event") == "fired" or _taken_back(event):
+            begin = number
+    return events[begin:]
+
+
+def _taken_back(event: Record) -> bool:
+    return event.get("event") == "disarmed" and event.get("outcome") == "reverted"
+
+
+def note_decision(run: Run, decision: Record) -> None:
+    """Put a decision among the events, once."""
+    nonce = decision.get("nonce")
+    if any(event.get("event") == "disarmed" and event.get("nonce") == nonce for event in run.events()):
+        return
+    facts = {name: decision.get(name) for name in ("outcome", "nonce", "generation")}
+    run.record("disarmed", **facts)
 
 
 def forget_armed(run: Run, nonce: Any) -> bool:

@@ -162,8 +162,9 @@ def _part(run: Run, resolved: str, entry: Dict[str, Any], found: bytes) -> Optio
         Failure: `changed_by_other` when that part is neither here nor back.
     """
     saved, new = snapshot.blob(run, entry["sha256"]), part.last_written(run, resolved)
-    word = part.LOST if new is None else part.standing(saved, new, found)
-    if word == part.LOST:
+    earlier = part.once_written(run, resolved) if new is None else new
+    word = part.LOST if earlier is None else part.standing(saved, earlier, found)
+    if word == part.LOST or (new is None and word == part.IN_FORCE):
         message = f"{resolved}: somebody else changed the very lines that this run wrote, so nothing is written there"
         raise Failure("changed_by_other", f"{message}; {_by_hand(run, entry)}", found=system.sha256(found))
     return new if word == part.IN_FORCE else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Optional, Set
 
-from . import system
+from . import records, system
 from .failure import Failure
 from .state import FORMAT, Run, read_json, save_json
 
@@ -84,18 +84,18 @@ def _checked(path: str, digest: str) -> bytes:
 
 
 def written(run: Run, resolved: str) -> Set[str]:
-    """Digests (or "absent") that this run wrote, or was about to write, to a file."""
+    """Digests (or "absent") that this run wrote, or was about to write, to a file since it was last brought back."""
     return {
         str(event["sha256"])
-        for event in run.events()
+        for event in records.since_back(run)
         if event.get("event") in ("write.intent", "restore.intent") and event.get("resolved") == resolved
     }
 
 
 def torn_pairs(run: Run, resolved: str) -> Set[str]:
-    """Digests before and after of in-place writes to a file that have no recorded outcome."""
+    """Digests before and after of in-place writes to a file that have no outcome, since it was last brought back."""
     pending: Set[str] = set()
-    for event in run.events():
+    for event in records.since_back(run):
         if event.get("resolved") != resolved:
             continue
         if event.get("event") in ("write.intent", "restore.intent") and event.get("method") == "in_place":

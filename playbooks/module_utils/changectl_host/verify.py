@@ -41,7 +41,7 @@ def compare(run: Run, only: Optional[List[str]] = None) -> Dict[str, Dict[str, A
 
 def _part_is_back(run: Run, path: str, entry: Dict[str, Any]) -> bool:
     """Whether all that this run changed in a file is as it was saved, and only the rest is somebody else's."""
-    new = part.last_written(run, entry["resolved"])
+    new = part.once_written(run, entry["resolved"])
     if new is None or os.path.realpath(path) != entry["resolved"]:
         return False
     try:
