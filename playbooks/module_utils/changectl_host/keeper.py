@@ -83,13 +83,31 @@ def ring(run: Run, wait: float = 2.0) -> bool:
     return running(run) is None
 
 
+def begin(run: Run) -> None:
+    """Have the sleeper started, and do not wait until it keeps watch: while a host boots, systemd may do that later.
+
+    Raises:
+        Failure: `no_keeper`.
+    """
+    if running(run) is not None:
+        return
+    if systemd.owned():
+        _transient(run, _unit(), "--no-block")
+    else:
+        _detached(run)
+
+
+def _unit() -> str:
+    return f"changectl-deadman-{os.urandom(4).hex()}.service"
+
+
 def start(run: Run) -> Dict[str, Any]:
     """Start the sleeper and wait until it keeps watch; returns who it is: {pid, kind, unit}.
 
     Raises:
         Failure: `no_keeper` when it does not come up; nothing of it is left then.
     """
-    unit = f"changectl-deadman-{os.urandom(4).hex()}.service" if systemd.owned() else None
+    unit = _unit() if systemd.owned() else None
     if unit is None:
         _detached(run)
     else:
@@ -113,14 +131,21 @@ def environment() -> Dict[str, str]:
     return {name: os.environ[name] for name in ("PATH", "HOME", locks.PLACE) if os.environ.get(name)}
 
 
-def _transient(run: Run, unit: str) -> None:
+def _transient(run: Run, unit: str, *how: str) -> None:
     """A unit in memory: systemd starts it again whatever kills it, and need not read any file anew.
 
     Only its main process is ended with it: a service that it started by a command has to go on.
     """
     properties = ("Restart=always", "RestartSec=200ms", "RestartPreventExitStatus=0", "StartLimitIntervalSec=0",
                   "KillMode=process")  # fmt: skip
-    argv = ["systemd-run", "--quiet", "--collect", f"--unit={unit}", f"--description=changectl: watch over {run.name}"]
+    argv = [
+        "systemd-run",
+        "--quiet",
+        "--collect",
+        *how,
+        f"--unit={unit}",
+        f"--description=changectl: watch over {run.name}",
+    ]
     argv += [f"--property={text}" for text in properties]
     argv += [f"--setenv={name}={value}" for name, value in environment().items()]
     # A dollar sign would be taken for a variable.

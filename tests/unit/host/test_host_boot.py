@@ -26,6 +26,20 @@ class Settled:
         self.times += 1
 
 
+class Watch:
+    """Counts how often the dead-man was asked to keep watch."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, _: Run) -> None:
+        self.times += 1
+
+
+def nobody(run: Run) -> None:
+    raise AssertionError(f"nobody has to keep watch over {run.name}")
+
+
 def run_of(host: Any) -> Run:
     return Run(host.run, str(host.state))
 
@@ -46,21 +60,21 @@ def test_after_a_restart_the_files_come_back_and_nothing_is_started(host: Any) -
     manager = {"command": {"start": ["touch", str(started)], "pid": {"file": "/no/such/pid"}}}
     path = cut_off(host, manager=manager, service={"stop_timeout": 3})
     settled = Settled()
-    fired = boot.at_boot(run_of(host), "another-boot", settled)
+    fired = boot.at_boot(run_of(host), "another-boot", settled, nobody)
     assert fired is not None
     assert (fired["by"], fired["outcome"], fired["files"]) == ("boot", "restored", {str(path): "restored"})
-    assert (path.read_bytes(), started.exists(), settled.times) == (b"old", False, 1)
+    assert (path.read_bytes(), started.exists(), settled.times) == (b"old", False, 2)
     now = host.standing()
     assert (now["armed"], now["lease"]["live"], now["generation"]) == (None, False, 2)
     assert host.keeper() is None
     assert host.lease(run="R-2", nonce="other")["taken_over"]["run"] == "R-1"
-    assert boot.at_boot(run_of(host), "another-boot", settled) is None
+    assert boot.at_boot(run_of(host), "another-boot", settled, nobody) is None
 
 
 def test_within_the_same_boot_it_does_nothing(host: Any) -> None:
     path = cut_off(host)
     settled = Settled()
-    assert boot.at_boot(run_of(host), boot_id(), settled) is None
+    assert boot.at_boot(run_of(host), boot_id(), settled, nobody) is None
     assert (path.read_bytes(), settled.times) == (b"new", 0)
     assert host.standing()["lease"]["live"] is True
     done = subprocess.run(keeper.words(run_of(host), "boot"), check=False)
@@ -73,7 +87,7 @@ def test_a_judged_change_stays_over_a_restart(host: Any) -> None:
     host.arm(path)
     host.write(path, b"old", b"new")
     host.disarm("kept")
-    assert boot.at_boot(run_of(host), "another-boot", Settled()) is None
+    assert boot.at_boot(run_of(host), "another-boot", Settled(), nobody) is None
     assert path.read_bytes() == b"new"
 
 
@@ -83,7 +97,7 @@ def test_a_kill_between_the_decision_and_its_tidying_up_changes_nothing(host: An
     host.disarm("kept")
     (host.run_folder / "armed.json").write_bytes(armed)
     assert host.standing()["armed"] is None
-    assert boot.at_boot(run_of(host), "another-boot", Settled()) is None
+    assert boot.at_boot(run_of(host), "another-boot", Settled(), nobody) is None
     assert path.read_bytes() == b"new"
 
 
@@ -92,7 +106,7 @@ def test_where_nothing_was_written_yet_there_is_nothing_to_bring_back(host: Any)
     host.lease()
     host.arm(path)
     path.write_bytes(b"theirs")
-    fired = boot.at_boot(run_of(host), "another-boot", Settled())
+    fired = boot.at_boot(run_of(host), "another-boot", Settled(), nobody)
     assert fired is not None
     assert (fired["outcome"], path.read_bytes()) == ("nothing_to_do", b"theirs")
 
@@ -101,9 +115,10 @@ def test_what_cannot_be_brought_back_at_boot_stays_armed_and_is_said(host: Any) 
     path = cut_off(host)
     path.write_bytes(b"theirs")
     settled = Settled()
-    fired = boot.at_boot(run_of(host), "another-boot", settled)
+    fired = boot.at_boot(run_of(host), "another-boot", settled, watch := Watch())
     assert fired is not None
     assert (fired["outcome"], fired["reason"], settled.times) == ("failed", "changed_by_other", 0)
+    assert watch.times == 1
     assert host.standing()["armed"] is not None
     with pytest.raises(Failure) as caught:
         host.lease(run="R-2", nonce="other")
@@ -112,6 +127,43 @@ def test_what_cannot_be_brought_back_at_boot_stays_armed_and_is_said(host: Any) 
     host.lease(generation=fired["generation"] + 1, nonce="second")
     assert host.call("arm", generation=fired["generation"] + 1, nonce="second")["armed"]
     assert host.standing()["keeper_running"]
+
+
+def test_a_host_that_did_not_read_the_restored_units_has_not_been_brought_back(host: Any) -> None:
+    path = cut_off(host)
+
+    def refuse() -> None:
+        raise Failure("not_reloaded", "systemctl daemon-reload: Connection timed out")
+
+    fired = boot.at_boot(run_of(host), "another-boot", refuse, watch := Watch())
+    assert fired is not None
+    assert (fired["outcome"], fired["reason"], watch.times) == ("failed", "not_reloaded", 1)
+    assert path.read_bytes() == b"old"
+    assert host.standing()["armed"] is not None
+    fired = boot.at_boot(run_of(host), "another-boot", Settled(), nobody)
+    assert fired is not None
+    assert (fired["outcome"], host.standing()["armed"]) == ("nothing_to_do", None)
+
+
+def test_what_fails_at_boot_is_tried_again_by_the_dead_man(host: Any) -> None:
+    path = cut_off(host)
+    path.write_bytes(b"theirs")
+    fired = boot.at_boot(run_of(host), "another-boot", Settled(), keeper.begin)
+    assert fired is not None
+    assert fired["outcome"] == "failed"
+    host.wait(lambda: host.standing()["fired"]["by"] == "deadman")
+    path.write_bytes(b"new")  # the stranger's edit is gone
+    host.wait(lambda: host.standing()["armed"] is None)
+    assert (host.standing()["fired"]["outcome"], path.read_bytes()) == ("restored", b"old")
+
+
+def test_what_boot_cannot_even_begin_is_left_to_the_dead_man(host: Any) -> None:
+    cut_off(host)
+    (host.run_folder / "run.json").write_text("{torn")
+    watch = Watch()
+    with pytest.raises(Failure) as caught:
+        boot.at_boot(run_of(host), "another-boot", Settled(), watch)
+    assert (caught.value.reason, watch.times) == ("damaged_state", 1)
 
 
 ODD = 'a %n "q" $HOME \\x b'
