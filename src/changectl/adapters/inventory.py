@@ -49,9 +49,13 @@ class AnsibleInventory:
 
     def known(self) -> set[str]:
         """All names of groups and hosts, for messages that list what exists."""
-        groups = {name: group for name, group in self._data.items() if name != "_meta"}
         # A host without variables stands in its groups alone.
-        return {*groups, *self._hostvars, *(host for group in groups.values() for host in group.get("hosts", []))}
+        in_groups = {host for name in self.groups() for host in self._data[name].get("hosts", [])}
+        return {*self.groups(), *self._hostvars, *in_groups}
+
+    def groups(self) -> set[str]:
+        """All names of groups."""
+        return set(self._data) - {"_meta"}
 
     @cached_property
     def _data(self) -> dict[str, Any]:

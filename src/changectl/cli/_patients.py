@@ -55,11 +55,12 @@ def patients(
 def _named(words: Sequence[str], inventory: AnsibleInventory) -> set[str]:
     names = [name.strip() for word in words for name in word.replace(":", ",").split(",") if name.strip()]
     known = inventory.known()
+    left = {*inventory.groups(), *(host.name for host in inventory.hosts("all"))}
     limited = ", or --limit leaves it out" if inventory.limit else ""
     problems = [
         Problem(f"there is no group or host `{name}`{limited}", str(inventory.source), hint=nearest(name, known))
         for name in names
-        if name not in known or (inventory.limit and not inventory.hosts(name))
+        if name not in left
     ]
     if problems:
         raise InputError(problems)
