@@ -231,5 +231,14 @@ def cpu_seconds(pid: int) -> float:
 
 
 def brief(pid: int) -> Dict[str, Any]:
-    """Enough to name a process to a person: id and arguments."""
-    return {"pid": pid, "argv": argv(pid)}
+    """Enough to name a process to a person: id and program. Its arguments may hold secrets, and it may be anybody's."""
+    own = name(pid)
+    return {"pid": pid, "argv": [own] if own else []}
+
+
+def name(pid: int) -> str:
+    """What a process calls itself, without folder and arguments; empty when that cannot be told."""
+    words = argv(pid)
+    # A process may write its whole command line into the first argument.
+    own = words[0].split() if words else []
+    return os.path.basename(own[0] if own else link(pid, "exe") or "")

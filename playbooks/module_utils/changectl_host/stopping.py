@@ -137,9 +137,9 @@ def _require_memory(run: Run, before: Dict[str, Any], pids: List[int]) -> None:
 
 
 def _named(pids: List[int]) -> str:
-    """Processes as a person recognises them."""
-    words = {pid: " ".join(procfs.argv(pid))[:120] for pid in pids}
-    return ", ".join(f"{pid} ({text})" if text else str(pid) for pid, text in words.items())
+    """Processes as a person recognises them; never their arguments, which may hold secrets."""
+    names = {pid: procfs.name(pid) for pid in pids}
+    return ", ".join(f"{pid} ({name})" if name else str(pid) for pid, name in names.items())
 
 
 def _wait(condition: Callable[[], bool], seconds: float) -> bool:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +55,22 @@ def test_listening_sockets_of_both_families_are_found() -> None:
             assert procfs.port_owner(port) == os.getpid()
             assert port in procfs.ports_of([os.getpid()])
         assert procfs.port_owner(port) is None
+
+
+@pytest.mark.parametrize("first", [None, "engine --api-key sk-hidden", "/opt/bin/engine", ""])
+def test_whoever_holds_a_port_is_named_without_arguments(host: Any, first: str | None) -> None:
+    code = (
+        "import socket, sys; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    )
+    words = [sys.executable if first is None else first, "-c", code, "--api-key", "sk-hidden"]
+    with subprocess.Popen(
+        words, executable=sys.executable, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as stranger:
+        assert stranger.stdout is not None
+        found = host.call("inspect", port=int(stranger.stdout.readline()))["port_owner"]
+        stranger.kill()
+    runs = (Path(sys.executable) if first is None else Path(sys.executable).resolve()).name
+    assert found == {"pid": stranger.pid, "argv": ["engine" if first else runs]}
 
 
 def test_a_zombie_counts_as_gone() -> None:

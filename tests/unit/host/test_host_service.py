@@ -157,10 +157,12 @@ def test_a_port_that_somebody_else_takes_is_named(service: Service) -> None:
             except OSError:
                 s.close(); time.sleep(0.005)
         time.sleep(60)
-    """)])  # fmt: skip
+    """), "--api-key", "sk-hidden"])  # fmt: skip
     try:
         with pytest.raises(Failure) as caught:
             service.act("stop")
+        assert f"by {stranger.pid} ({Path(sys.executable).name})" in caught.value.message
+        assert "hidden" not in str(caught.value.as_dict())  # nobody else's arguments: they may hold secrets
         assert caught.value.reason == "still_held"
         assert caught.value.details == {"pids": [stranger.pid], "ports": [service.port]}
     finally:
