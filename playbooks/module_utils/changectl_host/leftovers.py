@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterator, List, Optional
 
-from . import boot_unit, lease, locks, procfs, records, systemd
+from . import boot_unit, lease, locks, procfs, records, systemd, writes
 from .failure import Failure
 from .state import Run
 
@@ -107,11 +107,20 @@ def _size(folder: str) -> int:
 
 def _temporaries(run: Run) -> Iterator[Record]:
     """Prepared files that a killed call left beside configuration files."""
-    for event in run.events():
-        for place in event.get("temporaries", []):
-            for found in (place, f"{place}.displaced"):
-                if os.path.lexists(found):
-                    yield _item("temporary", found, run.name, not _held(run), "cleanup")
+    for event, place in writes.left_behind(run):
+        yield _temporary(run, event, place)
+
+
+def _temporary(run: Run, event: Record, place: str) -> Record:
+    """Only a copy of what the run read or wrote may go; other bytes are somebody's edit, and perhaps the only copy."""
+    try:
+        ours = writes.is_ours(run, event, place)
+    except Failure as failure:
+        return _item("temporary", place, run.name, False, failure.message)
+    if ours:
+        return _item("temporary", place, run.name, not _held(run), "cleanup")
+    how = f"it is somebody else's edit: compare it with {event.get('resolved')}, and move it back there"
+    return _item("temporary", place, run.name, False, how)
 
 
 def _unit() -> Iterator[Record]:

@@ -7,7 +7,7 @@ import binascii
 import contextlib
 import os
 import shutil
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import create, facts, records, snapshot, swap, system
 from .acting import mutating
@@ -146,17 +146,10 @@ def _digest_or_absent(value: Any) -> str:
 def cleanup(args: Dict[str, Any]) -> Dict[str, Any]:
     """Remove staged bytes and what killed calls left behind; the snapshot and the record stay: {removed: [...]}."""
     with mutating(args, without_lease=True) as run:
-        removed: List[str] = []
-        kept: List[str] = []
-        for event in run.events():
-            for place in event.get("temporaries", []):
-                if os.path.lexists(place):
-                    (removed if _ours(run, event, place) else kept).append(place)
+        removed, kept = _left_behind(run)
         for place in removed:
             os.unlink(place)
-        if kept:
-            message = f"files of somebody else were displaced by a killed call and lie in {', '.join(kept)}"
-            raise Failure("displaced", message, kept=kept)
+        _require_none(kept)
         for name in ("staged", "swap", "scratch", "generators"):
             if os.path.isdir(run.path(name)):
                 shutil.rmtree(run.path(name), ignore_errors=True)
@@ -164,7 +157,29 @@ def cleanup(args: Dict[str, Any]) -> Dict[str, Any]:
         return {"removed": removed, "changed": bool(removed)}
 
 
-def _ours(run: Run, event: Dict[str, Any], place: str) -> bool:
+def left_behind(run: Run) -> Iterator[Tuple[Dict[str, Any], str]]:
+    """What killed calls left of their prepared files: the event that tells of it, and where it lies."""
+    for event in run.events():
+        for given in event.get("temporaries", []):
+            yield from ((event, place) for place in (given, f"{given}.displaced") if os.path.lexists(place))
+
+
+def _left_behind(run: Run) -> Tuple[List[str], List[str]]:
+    """The same, apart: what is ours to remove, and what is somebody else's."""
+    ours: List[str] = []
+    others: List[str] = []
+    for event, place in left_behind(run):
+        (ours if is_ours(run, event, place) else others).append(place)
+    return ours, others
+
+
+def _require_none(others: List[str]) -> None:
+    if others:
+        message = f"files of somebody else were displaced by a killed call and lie in {', '.join(others)}"
+        raise Failure("displaced", message, kept=others)
+
+
+def is_ours(run: Run, event: Dict[str, Any], place: str) -> bool:
     """Whether a leftover holds what we put there: the old bytes, the new ones, or their beginning."""
     with facts.opened(place) as file:
         if file.sha256 in (event.get("before"), event.get("sha256")):
@@ -181,11 +196,12 @@ def forget(args: Dict[str, Any]) -> Dict[str, Any]:
 
     Raises:
         Failure: `stale_generation`: somebody took the run over, and its snapshot is their way back; `armed`: it is the
-            dead-man's.
+            dead-man's; `displaced`: only this folder tells where somebody else's file lies.
     """
     existed = os.path.isdir(Run.of(args).folder)
     with mutating(args, without_lease=True) as run:
         if records.armed(run) is not None:
             raise Failure("armed", f"run {run.name} is armed: its folder is the way back")
+        _require_none(_left_behind(run)[1])
         shutil.rmtree(run.folder)
         return {"removed": [run.folder] if existed else [], "changed": existed}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from changectl_host import Failure, procfs
+from changectl_host import Failure, procfs, system
 
 SERVER = "import http.server, sys; http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), None).serve_forever()"
 
@@ -154,7 +154,8 @@ def test_leftovers_are_listed_with_their_owner_and_how_they_go(host: Any) -> Non
     torn = host.etc / ".a.conf.changectl-1-abc"
     torn.write_bytes(b"ne")
     with (host.run_folder / "events.jsonl").open("a") as out:
-        out.write(json.dumps({"event": "write.intent", "resolved": str(path), "temporaries": [str(torn)]}) + "\n")
+        event = {"event": "write.intent", "resolved": str(path), "sha256": system.sha256(b"new")}
+        out.write(json.dumps({**event, "temporaries": [str(torn)]}) + "\n")
     [temporary] = items(host, "temporary")
     assert (temporary["place"], temporary["run"], temporary["removable"]) == (str(torn), "R-1", False)
     host.disarm("accepted")
