@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any, Dict
 
 from . import lease, records
@@ -39,7 +40,7 @@ def take(args: Record) -> Record:
         wanted["deadline"] = boot_seconds() + wanted["seconds"]
         lease.save(wanted)
         if run.exists():
-            records.adopt(run, wanted)
+            _adopt(run, wanted)
     over = None if renewed or before is None else _who(before)
     return {
         "generation": wanted["generation"],
@@ -47,6 +48,16 @@ def take(args: Record) -> Record:
         "left": lease.left(wanted),
         "taken_over": over,
     }
+
+
+def _adopt(run: Run, wanted: Record) -> None:
+    """Hand what is armed over to the new owner; on a full disk with the room that was kept for the way back."""
+    try:
+        records.adopt(run, wanted)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not records.free_reserve(run):
+            raise
+        records.adopt(run, wanted)
 
 
 def _wanted(args: Record, run: Run) -> Record:
