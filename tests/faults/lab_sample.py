@@ -1,6 +1,6 @@
 """A fixed sample of the matrix on hosts of the lab, both at the same time: every fault, every lifecycle state.
 
-Collected only by `make faults` until every cell is sound; then it is called test_lab_sample.py.
+Run by name (`python -m pytest tests/faults/lab_sample.py`); the whole matrix is `make faults`.
 """
 
 from __future__ import annotations

@@ -6,9 +6,7 @@ import pytest
 
 from changectl.workflow.prechecks import unit_command
 
-SHOWN = (
-    "{ path=/opt/llama-server ; argv[]=/opt/llama-server --parallel 4 ; ignore_errors=no ; pid=0 }"
-)
+SHOWN = "{ path=/opt/llama-server ; argv[]=/opt/llama-server --parallel 4 ; ignore_errors=no ; pid=0 }"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """A fixed sample of the matrix over the local connection: every fault, every lifecycle state, about four minutes.
 
-Collected only by `make faults` until every cell is sound; then it is called test_local_sample.py.
+The whole matrix is `make faults`.
 """
 
 from __future__ import annotations
