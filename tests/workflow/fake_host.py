@@ -221,7 +221,8 @@ class FakeHost:
         return {"generation": self.generations.get(args["run"])}
 
     def call_standing(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self.keeper.standing(args["run"]), "generation": self.generations.get(args["run"])}
+        run = args["run"]
+        return {**self.keeper.standing(run), "generation": self.generations.get(run), "touched": run in self.written}
 
     def call_lease(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return self.keeper.lease(self.name, args, self.generations.get(args["run"], 0))

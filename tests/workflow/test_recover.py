@@ -6,6 +6,7 @@ import contextlib
 
 import pytest
 from tests.workflow.crash import Killed, die_before, killed_at, settle
+from tests.workflow.fake_host import UNIT
 from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import ContactLost, HostCallError, LeftToHost, Refused
@@ -224,3 +225,27 @@ def test_a_revert_of_two_steps_that_was_cut_off_in_the_middle_is_carried_to_its_
     assert stage.serving_as_before()
     assert stage.host.keeper.armed == {}
     assert stage.host.keeper.holder is None
+
+
+def test_what_somebody_changed_after_the_dead_man_had_acted_stays() -> None:
+    stage = dies_after(Stage(), "journal verdict", BETTER)
+    new = stage.host.files[UNIT]
+    stage.host.lease_runs_out()
+    stage.host.files[UNIT] = new  # another controller applied the very same change, judged it and kept it
+    stage.host.restart()
+    starts = stage.host.starts
+    ending = settle(stage)
+
+    assert (ending.outcome, stage.host.starts) == (Outcome.REVERTED, starts)
+    assert "somebody changed" in ending.text
+    assert stage.host.files[UNIT] == new
+    assert stage.host.keeper.armed == {}
+
+
+def test_a_host_whose_armed_record_is_gone_is_not_taken_for_untouched() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    stage.host.keeper.armed.clear()
+    ending = settle(stage)
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.serving_as_before()

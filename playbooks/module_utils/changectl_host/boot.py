@@ -70,7 +70,7 @@ def _at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]
 
 
 def _restore(run: Run, armed: Record, generation: int) -> Record:
-    if not records.touched(run):
+    if run.events() and not records.touched(run):  # a list that is gone may have held anything
         return {"changed": False, "files": {}}
     wanted = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
     return restoring.restore(wanted)

@@ -140,7 +140,7 @@ class Sleeper:
 
 def bring_back(run: Run, armed: Record, generation: int) -> Record:
     """The way back that was armed; where the run has touched nothing yet, there is nothing to do."""
-    if not records.touched(run):
+    if run.events() and not records.touched(run):  # a list that is gone may have held anything
         return {"changed": False, "files": {}}
     wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
     if armed.get("service"):

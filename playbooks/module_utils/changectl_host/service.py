@@ -10,9 +10,10 @@ from typing import Any, Dict, Optional
 from . import command, manager, procfs, snapshot, status, stopping, systemd, verify
 from .acting import mutating
 from .failure import Failure
-from .state import Run, boot_id, read_json
+from .state import Run, boot_id, boot_seconds, read_json
 
 _ACTIONS = ("start", "stop", "restart", "reload")
+_TICK = 0.02  # seconds; how exactly the kernel tells when a process was started
 _CHANGES = ("write.outcome", "restore.outcome", "part.outcome")
 
 
@@ -74,7 +75,8 @@ def _settled(args: Dict[str, Any], run: Run) -> bool:
     """Whether there is nothing left to do: the service runs since after the run's last change of a file.
 
     `unless` "fresh" asks that alone; "restored" also that the files (those that `only` names, if it does) are the saved
-    ones; "running" asks only whether it runs at all.
+    ones and did not change since the start, whoever changed them: a service that was started on other bytes runs on
+    those; "running" asks only whether it runs at all.
     """
     name, settings = manager.read(args["manager"])
     found = procfs.stat(manager.main_pid(args["manager"]) or 0)
@@ -88,7 +90,17 @@ def _settled(args: Dict[str, Any], run: Run) -> bool:
         return False
     if args["unless"] != "restored":
         return True
-    return all(item["equal"] or "part" in item for item in verify.compare(run, args.get("only")).values())
+    compared = verify.compare(run, args.get("only"))
+    started = time.time() - (boot_seconds() - found.start_ticks / procfs.TICKS) + _TICK
+    return all((item["equal"] or "part" in item) and _unchanged_since(path, started) for path, item in compared.items())
+
+
+def _unchanged_since(path: str, moment: float) -> bool:
+    """Whether a file is as it was at that time of this host's clock; one that is not there says nothing else."""
+    try:
+        return os.stat(path).st_ctime <= moment
+    except OSError:
+        return True  # compared before: absent, as it was saved
 
 
 def _start(args: Dict[str, Any], run: Run) -> Dict[str, Any]:

@@ -12,7 +12,7 @@ Record = Dict[str, Any]
 
 
 def standing(args: Record) -> Record:
-    """The call: {lease, armed, disarmed, fired, generation, boot, boot_seconds, keeper_running}.
+    """The call: {lease, armed, disarmed, fired, touched, generation, boot, boot_seconds, keeper_running}.
 
     `lease` is the host's, whichever run holds it; the rest is the run's. `keeper_running`: None when nothing is armed.
     """
@@ -23,6 +23,7 @@ def standing(args: Record) -> Record:
         "armed": armed,
         "disarmed": records.of(run, records.DISARMED),
         "fired": records.of(run, records.FIRED),
+        "touched": run.exists() and records.touched(run),
         "generation": run.header().get("generation"),
         "boot": boot_id(),
         "boot_seconds": boot_seconds(),

@@ -106,6 +106,8 @@ def found_on(standing: Mapping[str, Any], *, begun: bool) -> Found:
     if decided:
         known = {"kept": Found.KEPT, "accepted": Found.ACCEPTED, "reverted": Found.RESTORED}
         return known.get(str(decided.get("outcome")), Found.OPEN)
+    if standing.get("touched"):
+        return Found.OPEN  # it was changed, and what was to be done about that is not on record any more
     return Found.OPEN if begun and standing.get("generation") is None else Found.UNTOUCHED
 
 

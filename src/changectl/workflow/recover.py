@@ -6,7 +6,7 @@ in all other cases the saved configuration is brought back, proven, and that is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
 from changectl.workflow.open_run import OpenRun, open_run
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import FAILED, LEFT, REVERTED, bring_back
+from changectl.workflow.restore import FAILED, LEFT, REVERTED, Restored, bring_back
 from changectl.workflow.revert import accept
 from changectl.workflow.revert import exit_code as revert_exit_code
 from changectl.workflow.revert_order import KeptEdit, Revert
@@ -109,7 +109,8 @@ def _settled(
         case _ if go_on:
             return _kept_on(order, holds, found, tools)
         case _:
-            return _restored([hold for hold, edit in holds if found[edit.instance, edit.step] is not Found.UNTOUCHED])
+            touched = [pair for pair in holds if found[pair[1].instance, pair[1].step] is not Found.UNTOUCHED]
+            return _restored(touched, {name for (name, _), one in found.items() if one is Found.RESTORED})
 
 
 def _kept_on(
@@ -163,14 +164,19 @@ def _ask(order: OpenRun, hold: Hold, edit: KeptEdit, recorder: Recorder) -> Foun
     return found
 
 
-def _restored(holds: Sequence[Hold]) -> Ending:
-    """Bring everything back, whoever did it before: what stands already is only proven."""
+def _restored(holds: Sequence[tuple[Hold, KeptEdit]], by_host: Set[str]) -> Ending:
+    """Bring everything back, whoever did it before: what stands already is only proven.
+
+    Args:
+        holds: the instances that the run touched.
+        by_host: those whose host has on record that the saved configuration is back.
+    """
     ends = []
-    for hold in holds:
+    for hold, edit in holds:
         hold.insist()
         with hold.tools.interrupts.ignored():
-            ends.append(bring_back(hold))
-        hold.lease.give_back()  # two steps on one host have a lease each, one after the other
+            ends.append((_changed_since(hold, edit) if edit.instance in by_host else None) or bring_back(hold))
+        hold.lease.give_back()
     if any(end.outcome == LEFT for end in ends):
         raise LeftToHost("\n".join(end.detail for end in ends if end.outcome != REVERTED))
     text = "\n".join(end.detail for end in ends)
@@ -178,6 +184,15 @@ def _restored(holds: Sequence[Hold]) -> Ending:
     if bad:
         return Ending(Outcome(FAILED if FAILED in bad else bad[0]), "needs_person", text)
     return Ending(Outcome.REVERTED, RECOVERED, text)
+
+
+def _changed_since(hold: Hold, edit: KeptEdit) -> Restored | None:
+    """What somebody changed after the host had brought it back stays; None: it is as it was brought back."""
+    facts = hold.target.inspect().files.get(edit.path)
+    if facts is not None and facts.exists and facts.sha256 == edit.before:
+        return None
+    text = "its host had brought the saved configuration back; somebody changed"
+    return Restored(REVERTED, f"{edit.instance}: {text} {edit.path} since, and that stays")
 
 
 def _close(order: OpenRun, ending: Ending, recorder: Recorder) -> None:

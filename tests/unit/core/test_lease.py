@@ -40,6 +40,8 @@ def standing(**records: Any) -> dict[str, Any]:
         (standing(), Found.UNTOUCHED),
         (standing(generation=None), Found.OPEN),  # it should know the run, and does not: its folder is gone
         (standing(armed={"nonce": "n"}), Found.OPEN),
+        (standing(touched=True), Found.OPEN),  # changed, and what was armed is gone
+        (standing(touched=True, fired=DONE), Found.RESTORED),
         (standing(disarmed={"outcome": "kept", "generation": 1}), Found.KEPT),
         (standing(disarmed={"outcome": "reverted", "generation": 1}), Found.RESTORED),
         (standing(disarmed={"outcome": "accepted", "generation": 1}), Found.ACCEPTED),

@@ -175,3 +175,27 @@ def test_the_first_of_two_files_counts_as_written_when_the_second_is_refused(hos
         host.call("change", writes=writes)
     assert (caught.value.reason, caught.value.details["written"]) == ("not_captured", True)
     assert first.read_bytes() == b"2"
+
+
+def test_a_service_that_was_started_on_other_bytes_is_restarted_though_somebody_put_the_saved_ones_back(
+    service: Service,
+) -> None:
+    service.change()
+    changed = service.wait()
+    time.sleep(0.1)
+    service.ours.write_bytes(b"old")  # by a configuration manager, or by hand: the process still runs on the new ones
+    service.back()
+
+    assert service.wait() not in (service.first, changed)
+    assert service.ours.read_bytes() == b"old"
+
+
+def test_a_service_that_runs_on_the_saved_files_since_they_came_back_is_left_alone(service: Service) -> None:
+    service.change()
+    service.wait()
+    service.back()
+    back = service.wait()
+    again = service.back()
+
+    assert not again["changed"]
+    assert service.wait() == back
