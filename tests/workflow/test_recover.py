@@ -9,7 +9,7 @@ from tests.workflow.crash import Killed, die_before, killed_at, settle
 from tests.workflow.fake_host import UNIT
 from tests.workflow.stage import BETTER, WORSE, Stage
 
-from changectl.core.errors import ContactLost, HostCallError, LeftToHost, Refused
+from changectl.core.errors import ContactLost, HostCallError, LeftToHost, PersonNeeded, Refused
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.open_run import open_run
 from changectl.workflow.recover import exit_code, recover
@@ -249,3 +249,13 @@ def test_a_host_whose_armed_record_is_gone_is_not_taken_for_untouched() -> None:
 
     assert ending.outcome is Outcome.REVERTED
     assert stage.serving_as_before()
+
+
+def test_a_host_that_cannot_tell_what_was_decided_needs_a_person_and_the_run_stays_open() -> None:
+    stage = dies_after(Stage(), "journal verdict", WORSE)
+    stage.fail_at(1, lambda: HostCallError("armed.json cannot be read", reason="damaged_state"), "door gpu1 standing")
+    with pytest.raises(PersonNeeded, match="changectl recover R1") as needed:
+        settle(stage)
+
+    assert needed.value.exit_code == 6
+    assert not stage.journal.bodies("run.closed")

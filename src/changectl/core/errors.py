@@ -76,6 +76,13 @@ class LeftToHost(ContactLost):
     reason = "left_to_host"
 
 
+class PersonNeeded(ChangectlError):
+    """What stands on a host is not known, and no command can settle it as things are."""
+
+    exit_code = 6
+    reason = "needs_person"
+
+
 class LeaseLost(ChangectlError):
     """A host said that the run's lease is over: its dead-man acts, and the run may not any more."""
 

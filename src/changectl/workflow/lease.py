@@ -83,7 +83,8 @@ class HostLease:
             self._collected = fired
             self.recorder.note("host.acted", {"host": self.target.name, "folder": self.run, **fired})
             by = ACTORS.get(str(fired.get("by")), "somebody")
-            self.tools.reporter.note(f"{self.target.name}: {by} acted at {fired.get('at')}: {fired.get('outcome')}")
+            came = fired.get("outcome") if fired.get("state") == "done" else "it is at work on that still"
+            self.tools.reporter.note(f"{self.target.name}: {by} acted at {fired.get('at')}: {came}")
 
     def take_over(self) -> None:
         """Shut out whatever an earlier play of this run still does on the host, by a higher generation.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
-from changectl.core.errors import ChangectlError, LeftToHost, Refused
+from changectl.core.errors import ChangectlError, HostCallError, LeftToHost, PersonNeeded, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
@@ -47,6 +47,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
         Refused: going on is not safe; says why. The hosts' dead-men stay armed.
         Locked: it still runs, or another run has a host.
         ContactLost: a host does not answer; nothing is decided without it.
+        PersonNeeded: a host cannot tell, or refuses, what was decided there.
     """
     tools = with_teller(tools)
     recorder = Recorder(tools.journal, tools.secrets, order.run, order.step)
@@ -56,8 +57,14 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
         recorder.note("recover.orphans", {"ended": tools.end_orphans(order.run)})
         if dead is not None:
             recorder.note(LOCK_TAKEN_OVER, dead)
-        with ExitStack() as doors:
-            ending = _settled(order, placed, recorder, tools, doors, go_on=go_on)
+        try:
+            with ExitStack() as doors:
+                ending = _settled(order, placed, recorder, tools, doors, go_on=go_on)
+        except HostCallError as error:
+            text = f"{error}\nThe run stays open. Mend that on the host, then: changectl recover {order.run}"
+            raise PersonNeeded(
+                f"{text}; or accept what stands there: changectl revert {order.run} --accept-present"
+            ) from error
         _close(order, ending, recorder)
     return ending
 
