@@ -32,6 +32,7 @@ class Database:
         self.path = path
         self._busy_seconds = busy_seconds
         self._read_only = read_only
+        self._file = _identity(path)
         self._engine = self._make_engine()
 
     @classmethod
@@ -68,8 +69,12 @@ class Database:
         """The one writer (BEGIN IMMEDIATE); committed, on disk, when the block ends without an exception.
 
         Raises:
-            ChangectlError: `record_failed`: locked for too long, disk full, refused by a trigger. Nothing is stored.
+            ChangectlError: `record_failed`: locked for too long, disk full, refused by a trigger, or the file is not
+                there any more: what is written into a deleted one is gone. Nothing is stored.
         """
+        if _identity(self.path) != self._file:
+            text = f"{self.path} was deleted or replaced since it was opened; nothing was recorded"
+            raise ChangectlError(text, reason="record_failed")
         with self._errors("write"), self._engine.connect() as connection:
             connection = connection.execution_options(**{_WRITING: True})
             with connection.begin():
@@ -144,6 +149,15 @@ class Database:
             hint = ""
         nothing = "; nothing was recorded" if doing == "write" else ""
         return f"cannot {doing} {self.path}: {cause}{nothing}{f' ({hint})' if hint else ''}"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file stands at a path; None: none that can be seen."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _on_begin(connection: Connection) -> None:

@@ -111,3 +111,13 @@ def test_an_event_with_a_known_secret_is_refused_and_the_secret_not_named(store:
     assert "edit" in str(caught.value)
     assert "horse" not in str(caught.value)
     assert store.journal.select() == []
+
+
+@pytest.mark.parametrize("what", ["deleted", "replaced"])
+def test_nothing_is_recorded_into_a_file_that_is_not_there_any_more(store: Store, database: Path, what: str) -> None:
+    store.journal.append("R1", "run.opened", {})
+    database.unlink()
+    if what == "replaced":
+        database.write_bytes(b"")
+    with pytest.raises(ChangectlError, match="deleted or replaced"):
+        store.journal.append("R1", "write.intent", {})

@@ -49,4 +49,4 @@ def test_a_revert_that_was_refused_or_failed_settles_nothing(store: Store) -> No
         opened(store, run, reverts="r1")
         closed(store, run, outcome)
 
-    assert unfinished(store) == ["r1"]
+    assert unfinished(store) == ["r1", "r3"]  # what the failed one left is not known either
