@@ -62,7 +62,7 @@ def test_a_host_that_was_never_to_be_armed_and_knows_nothing_is_untouched() -> N
     assert found_on(standing(generation=None), begun=False) is Found.UNTOUCHED
 
 
-@pytest.mark.parametrize("found", product(Found, repeat=2))
+@pytest.mark.parametrize("found", list(product(Found, repeat=2)))
 def test_every_state_has_exactly_one_legal_next_move(found: tuple[Found, Found]) -> None:
     keeping = {Found.KEPT, Found.ACCEPTED}
     expected = Move.ABORT if set(found) == {Found.UNTOUCHED} else Move.KEEP if set(found) <= keeping else Move.RESTORE
