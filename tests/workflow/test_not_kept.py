@@ -217,3 +217,12 @@ def test_contact_that_comes_back_in_time_ends_in_the_proven_old_state() -> None:
     stage = Stage()
     stage.fail_at(2, lambda: ContactLost("gpu1: gone"), "door gpu1 measure")
     assert_reverted(stage, stage.apply(BETTER), 5, "contact_lost")
+
+
+def test_a_change_whose_host_did_not_record_that_it_is_kept_goes_back() -> None:
+    stage = Stage()
+    stage.world.before = lambda name: stage.host.keeper.armed.clear() if name == "door gpu1 disarm" else None
+    end = stage.apply(BETTER)
+
+    assert (end.last.outcome, end.last.reason) == (Outcome.REVERTED, "not_armed")
+    assert stage.serving_as_before()

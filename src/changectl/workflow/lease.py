@@ -164,6 +164,9 @@ class HostLease:
         with self.recorder.acting("disarm", body) as outcome:
             head = _head(outcome.intent)
             answer = self._decide({**self.held.as_args(), "outcome": decision, "head": head})
+            if decision == "kept" and not answer.get("disarmed"):
+                # Kept is what the host has on record; one that was not armed any more records nothing.
+                raise HostCallError(f"{self.target.name}: the host did not record the decision", reason="not_armed")
             outcome.update(host=self.target.name, decision=decision, nonce=self.held.nonce, head=head,
                            left_behind=answer.get("left_behind") or [])  # fmt: skip
             self.armed = False

@@ -21,7 +21,7 @@ from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
 from changectl.workflow.open_run import OpenRun, open_run
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import FAILED, LEFT, REVERTED, Restored, bring_back
+from changectl.workflow.restore import FAILED, LEFT, REVERTED, UNVERIFIED, Restored, bring_back
 from changectl.workflow.revert import accept
 from changectl.workflow.revert import exit_code as revert_exit_code
 from changectl.workflow.revert_order import KeptEdit, Revert
@@ -63,7 +63,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
         except HostCallError as error:
             text = f"{error}\nThe run stays open. Mend that on the host, then: changectl recover {order.run}"
             raise PersonNeeded(
-                f"{text}; or accept what stands there: changectl revert {order.run} --accept-present"
+                f"{text}; or accept what stands there: changectl revert {order.folders_of} --accept-present"
             ) from error
         _close(order, ending, recorder)
     return ending
@@ -194,12 +194,12 @@ def _restored(holds: Sequence[tuple[Hold, KeptEdit]], by_host: Set[str]) -> Endi
 
 
 def _changed_since(hold: Hold, edit: KeptEdit) -> Restored | None:
-    """What somebody changed after the host had brought it back stays; None: it is as it was brought back."""
+    """What somebody changed after the host had brought it back stays, unproven; None: it is as it was brought back."""
     facts = hold.target.inspect().files.get(edit.path)
     if facts is not None and facts.exists and facts.sha256 == edit.before:
         return None
     text = "its host had brought the saved configuration back; somebody changed"
-    return Restored(REVERTED, f"{edit.instance}: {text} {edit.path} since, and that stays")
+    return Restored(UNVERIFIED, f"{edit.instance}: {text} {edit.path} since, and that stays")
 
 
 def _close(order: OpenRun, ending: Ending, recorder: Recorder) -> None:
