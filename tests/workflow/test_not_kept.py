@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.workflow.fake_host import ENV, FakeHost
+from tests.workflow.fake_host import ENV, UNIT, FakeHost
 from tests.workflow.stage import BETTER, WORSE, Stage
 from tests.workflow.tempers import answers_too_little_after_the_change, while_measured
 
@@ -225,4 +225,19 @@ def test_a_change_whose_host_did_not_record_that_it_is_kept_goes_back() -> None:
     end = stage.apply(BETTER)
 
     assert (end.last.outcome, end.last.reason) == (Outcome.REVERTED, "not_armed")
+    assert stage.serving_as_before()
+
+
+def test_a_change_whose_file_somebody_else_put_back_meanwhile_is_not_kept() -> None:
+    stage = Stage()
+    saved = stage.host.files[UNIT]
+
+    def put_back(name: str) -> None:
+        if name == "journal verdict":
+            stage.host.files[UNIT], stage.host.stale = saved, True
+
+    stage.world.before = put_back
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (5, "overwritten")
     assert stage.serving_as_before()

@@ -175,6 +175,8 @@ def _keep(run: StepRun) -> Ending:
             still_holds(attempt, trial, incident)
         else:
             still_good(attempt.target, trial.process, run.tools.clock)
+    for attempt in run.attempts:
+        _still_written(attempt)
     run.tools.interrupts.check()  # the last moment: what a host has on record as kept is kept
     with run.tools.interrupts.ignored():
         for attempt in run.attempts:
@@ -185,6 +187,15 @@ def _keep(run: StepRun) -> Ending:
     if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
         return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
     return Ending(Outcome.KEPT, "kept", "kept: no gross harm was seen; the expected gain was not judged")
+
+
+def _still_written(attempt: Attempt) -> None:
+    """What was judged has to be what the next start reads, too. Raises NotKept."""
+    facts, edit = attempt.target.inspect().files.get(attempt.edit_path), attempt.contact.edit
+    if facts is None or facts.sha256 != sha256(edit.after):
+        raise NotKept(
+            "overwritten", f"{attempt.target.name}: {edit.path} was changed by somebody else since it was written"
+        )
 
 
 def _undo(run: StepRun, reason: str, text: str) -> Ending:
