@@ -14,12 +14,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from changectl.adapters.environment import for_ansible
 from changectl.adapters.orphans import MARK
 from changectl.core.errors import ContactLost, HostCallError
 from changectl.core.ports import HostAddress, Json, PlayResult
+
+if TYPE_CHECKING:
+    from ansible_runner.config.runner import RunnerConfig
+    from ansible_runner.runner import Runner
 
 BECOME_PROMPT = r"BECOME password.*:\s*?$"
 
@@ -98,12 +102,10 @@ class RunnerPlaybooks:
     def _job(
         self, folder: Path, play: str, host: HostAddress, arguments: Json, timeout: float
     ) -> tuple[_Watched, int | None]:
-        from ansible_runner.config.runner import RunnerConfig  # heavy: only when a play runs
-        from ansible_runner.runner import Runner
-
+        runner_config, runner_class = _ansible_runner()
         variables = folder / "variables.json"
         variables.write_text(json.dumps(unsafe({**arguments, "changectl_host_name": host.name})))
-        config = RunnerConfig(
+        config = runner_config(
             private_data_dir=str(folder),
             playbook=str(self.playbooks / f"{play}.yml"),
             inventory=str(self.source.resolve()),
@@ -119,7 +121,7 @@ class RunnerPlaybooks:
         config.pexpect_timeout, config.suppress_output_file = 1, True
         config.env = {**self._environment(config.env), MARK: str(arguments.get("changectl_run", ""))}
         watched = _Watched()
-        runner = Runner(config, event_handler=watched.see, cancel_callback=self.cancel)
+        runner = runner_class(config, event_handler=watched.see, cancel_callback=self.cancel)
         runner.run()
         return watched, runner.rc
 
@@ -143,6 +145,17 @@ class RunnerPlaybooks:
                   "RUNNER_ONLY_FAILED_EVENTS", "ORIGINAL_STDOUT_CALLBACK")  # fmt: skip
         environment.update({name: prepared[name] for name in wanted if name in prepared})
         return environment
+
+
+def _ansible_runner() -> tuple[type[RunnerConfig], type[Runner]]:
+    """The classes of ansible-runner; heavy, so only when a play runs.
+
+    The package itself is imported first: a second thread then waits until it is whole. Who imports only its modules,
+    which are ready before the package is, finds `ansible_runner.plugins` to be something else than the plugins.
+    """
+    import ansible_runner
+
+    return ansible_runner.RunnerConfig, ansible_runner.Runner
 
 
 def _end_workers(folder: Path) -> None:
