@@ -1,6 +1,6 @@
 """A fixed sample of the matrix on hosts of the lab, both at the same time: every fault, every lifecycle state.
 
-Run by name (`python -m pytest tests/faults/lab_sample.py`); the whole matrix is `make faults`.
+The whole matrix is `make faults`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.lab.harness.install import LabMissingError, demanded
 
 pytestmark = pytest.mark.lab
 
-SIZE = 24
+SIZE = 40
 
 
 @pytest.fixture(scope="module")
