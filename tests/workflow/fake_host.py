@@ -17,7 +17,10 @@ from tests.workflow import fake_plays
 from tests.workflow.fake_keeper import FakeKeeper
 from tests.workflow.world import EPOCH, World
 
+from changectl.core.errors import HostCallError
 from changectl_host import part
+
+DEFAULT = "/var/lib/changectl"  # the state folder that a host takes by itself
 
 UNIT, ENV, MODEL = "/etc/systemd/system/chat.service", "/etc/chat.env", "/srv/m.gguf"
 UNIT_TEXT = "[Service]\nEnvironmentFile=/etc/chat.env\nExecStart=/opt/llama-server --model /srv/m.gguf --parallel 4\n"
@@ -56,6 +59,7 @@ class FakeHost:
     process: Process | None = None
     log: list[str] = field(default_factory=list)
     saved: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    kept_in: dict[str, str] = field(default_factory=dict)  # run folder -> state folder
     written: dict[str, set[str]] = field(default_factory=dict)  # by run folder
     loads: Callable[[float], dict[str, Any]] = lambda seconds: {}  # what it reads and uses, by seconds since its start
     wrote: dict[tuple[str, str], bytes] = field(default_factory=dict)  # path -> what a run wrote there last
@@ -127,9 +131,15 @@ class FakeHost:
     def digests(self) -> dict[str, str]:
         return {path: sha(data) for path, data in self.files.items()}
 
+    def _same_place(self, run: str | None, state_dir: str | None) -> None:
+        """What a run saved lies in the state folder of that time; in another one nobody knows the run."""
+        if run in self.saved and (state_dir or DEFAULT) != self.kept_in[run]:
+            raise HostCallError(f"{self.name}: run {run} has no snapshot in {state_dir}", reason="not_captured")
+
     # -- calls ----------------------------------------------------------------------------------------------------
     def call(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         self.on_call(self, name)
+        self._same_place(args.get("run"), args.get("state_dir"))
         answer: dict[str, Any] = getattr(self, f"call_{name}")(args)
         return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
 
@@ -209,9 +219,11 @@ class FakeHost:
 
     def call_capture(self, args: Mapping[str, Any]) -> dict[str, Any]:
         self.saved[args["run"]] = dict(self.files)
+        place = self.kept_in[args["run"]] = args.get("state_dir") or DEFAULT
         files = {path: {"sha256": sha(data)} for path, data in self.files.items()}
         problems = [] if self.restorable else ["owner differs"]
-        return {"restorable": self.restorable, "problems": problems, "files": files, "digest": "d"}
+        return {"restorable": self.restorable, "problems": problems, "files": files, "digest": "d",
+                "folder": f"{place}/runs/{args['run']}"}  # fmt: skip
 
     def call_cleanup(self, args: Mapping[str, Any]) -> dict[str, Any]:
         self.staged.clear()
@@ -286,4 +298,5 @@ class FakeHost:
     # -- plays ----------------------------------------------------------------------------------------------------
     def play(self, play: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         self.on_call(self, play)
+        self._same_place(given.get("changectl_run"), given.get("changectl_state_dir"))
         return fake_plays.play(self, play, given)

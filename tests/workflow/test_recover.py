@@ -260,3 +260,33 @@ def test_a_host_that_cannot_tell_what_was_decided_needs_a_person_and_the_run_sta
 
     assert needed.value.exit_code == 6
     assert not stage.journal.bodies("run.closed")
+
+
+def moved_elsewhere(stage: Stage) -> None:
+    """Somebody edits the service file: from now on changectl's folder on the hosts is another one."""
+    stage.service = stage.service.model_copy(update={"state_dir": "/srv/elsewhere"})
+
+
+@pytest.mark.parametrize("before", [None, "/srv/state"])
+def test_a_run_is_brought_back_from_the_state_folder_that_it_was_saved_in(before: str | None) -> None:
+    stage = Stage()
+    stage.service = stage.service.model_copy(update={"state_dir": before})
+    dies_after(stage, "play gpu1 apply", WORSE)
+    assert not stage.unchanged()
+    moved_elsewhere(stage)
+
+    ending = settle(stage)
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.serving_as_before()
+
+
+def test_a_kept_run_is_reverted_from_the_state_folder_that_it_was_saved_in() -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    moved_elsewhere(stage)
+
+    _, ending = revert(what_to_revert("R1", stage.journal.events("R1"), "why"), stage.placed, None, stage.tools)
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.serving_as_before()

@@ -111,13 +111,18 @@ def _record(run: Run, args: Record, only: List[str]) -> Tuple[Optional[Record], 
         # A later part of the change may edit more files; nothing that is watched over already is let go.
         known = before or {}
         wanted: Record = {name: args.get(name) or known.get(name) for name in ("manager", "service")}
-        wanted["only"] = sorted({*only, *(known.get("only") or [])})
+        wanted["only"] = sorted({*only, *_watched(run, known)})
         fresh = {"run": run.name, "nonce": held["nonce"], "generation": held["generation"], "boot": boot_id(),
                  "at": timestamp(), "keeper": None, "reboot_safe": False, "why": ""}  # fmt: skip
-        record = {"format": 1, **fresh, **known, **wanted}
+        record = {"format": 1, **fresh, **{name: known[name] for name in known if name != "damaged"}, **wanted}
         if record != before:
             records.save(run, records.ARMED, record)
         return before, record
+
+
+def _watched(run: Run, known: Record) -> List[str]:
+    """The files that come back already; a damaged record does not tell, so all that were saved."""
+    return list(snapshot.manifest(run)["files"] if known.get("damaged") else known.get("only") or [])
 
 
 def _keep_watch(run: Run, only: List[str]) -> Record:

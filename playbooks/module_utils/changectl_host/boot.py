@@ -62,7 +62,7 @@ def _at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]
             return firing.fail(run, fired, error, final=True)
         fired = firing.end(run, fired, answer)
         with lease_lock():
-            if records.forget_armed(run, armed["nonce"]):
+            if records.forget_armed(run, armed.get("nonce")):
                 boot_unit.remove(run)
         with contextlib.suppress(Failure, OSError):
             settle()  # what it forgets now is only our own unit
@@ -72,7 +72,7 @@ def _at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]
 def _restore(run: Run, armed: Record, generation: int) -> Record:
     if run.events() and not records.touched(run):  # a list that is gone may have held anything
         return {"changed": False, "files": {}}
-    wanted = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
+    wanted = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed.get("only")}
     return restoring.restore(wanted)
 
 

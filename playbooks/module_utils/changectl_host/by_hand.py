@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from . import boot_unit, firing, keeper, lease, manager, records, restoring, snapshot, whole
+from . import boot_unit, firing, keeper, lease, records, restoring, whole
 from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
@@ -13,7 +12,6 @@ from .state import Run
 
 Record = Dict[str, Any]
 _WAIT = 300.0  # seconds; a change in progress, for instance a stop, is waited for
-_STOP = 60.0  # seconds that a service gets to end
 
 
 def restore(run: Run, restart: bool) -> Record:
@@ -26,12 +24,12 @@ def restore(run: Run, restart: bool) -> Record:
     Raises:
         Failure: as `bring_back`; `no_manager`: nothing here tells how the service is started. It stays armed then.
     """
-    saved = snapshot.manifest(run)
     with host_lock(run.root, _WAIT):
-        armed = records.armed(run)
+        # Whatever was decided before: a person decides now, and a damaged record may not stand in the way.
+        armed = records.salvaged(run, records.ARMED)
         wanted = {"run": run.name, "state_dir": run.root, "only": (armed or {}).get("only")}
         if restart:
-            wanted.update(_service(run, saved, armed))
+            wanted.update(_service(run, armed))
         with lease_lock():
             fired = firing.begin(run, "hand", armed)
         wanted["generation"] = fired["generation"]
@@ -49,18 +47,11 @@ def restore(run: Run, restart: bool) -> Record:
     return fired
 
 
-def _service(run: Run, saved: Record, armed: Optional[Record]) -> Record:
-    """How the service is stopped and started: as it was armed, else as far as the snapshot tells."""
-    if armed is not None and armed.get("service"):
-        return {"manager": armed["manager"], "service": {**armed["service"], "reset_failed": True}}
-    managed = saved.get("manager")
-    if not managed:
+def _service(run: Run, armed: Optional[Record]) -> Record:
+    found = firing.service_of(run, armed)
+    if not found:
         raise Failure("no_manager", f"run {run.name} does not tell how its service is started: restart it yourself")
-    name, _ = manager.read(managed)
-    settings: Record = {"stop_timeout": _STOP, "reset_failed": True, "daemon_reload": name == "systemd"}
-    if name == "command":
-        settings["environment_from_snapshot"] = os.path.exists(run.path("snapshot", "process.json"))
-    return {"manager": managed, "service": settings}
+    return found
 
 
 def story(run: Run) -> Iterator[str]:
@@ -75,7 +66,8 @@ def story(run: Run) -> Iterator[str]:
         rest = f"{lease.left(held):.0f} s left" if lease.live(held) else "it is over"
         yield f"lease: {who}, since {held.get('granted_at')}, {rest}"
     if armed is not None:
-        yield f"armed: since {armed.get('at')}, for {', '.join(armed.get('only') or [])}"
+        what = ", ".join(armed.get("only") or []) or "everything that was saved"
+        yield "armed: its record is damaged" if armed.get("damaged") else f"armed: since {armed.get('at')}, for {what}"
         yield f"dead-man: {_when(run, held)}"
     elif decided is not None:
         yield f"disarmed: {decided.get('outcome')}, at {decided.get('at')}"
@@ -89,7 +81,7 @@ def story(run: Run) -> Iterator[str]:
 
 
 def _records(run: Run) -> Tuple[Optional[Record], Optional[Record], Optional[Record], Optional[Record]]:
-    rest = [records.of(run, name) for name in (records.FIRED, records.DISARMED)]
+    rest = [records.salvaged(run, name) for name in (records.FIRED, records.DISARMED)]
     return lease.present(), records.armed(run), rest[0], rest[1]
 
 

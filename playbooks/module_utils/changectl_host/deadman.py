@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import time
 from typing import Any, Dict, Optional, Tuple
 
-from . import boot_unit, firing, keeper, lease, records, whole
+from . import boot_unit, firing, holders, keeper, lease, records, whole
 from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
@@ -20,11 +21,20 @@ _SLICE = 0.5  # seconds between two looks at the deadline: a later owner may hav
 _PAUSES = (2.0, 5.0, 10.0, 30.0, 60.0)  # seconds between tries, the last one again and again
 _GIVE_UP = 3600.0  # seconds after the first try
 _LOCK_SLICE = 1.0  # seconds to wait for a change in progress before looking again
+_STOPPED = 5.0  # seconds that a call in progress may be stopped (as by SIGSTOP) before it is ended
+_HANGS = 60.0  # seconds that a call in progress may take beyond the service's stop before it is ended
+_STOP_GRACE = 60.0  # seconds of a service's stop, where the armed record does not tell
 INTERRUPTED = 75  # exit status on SIGTERM: not done, so that systemd starts it again unless it was asked to stop it
 
 
 class Sleeper:
-    """One run's sleeper. `lock` is its own, from `keeper.hold`."""
+    """One run's sleeper. `lock` is its own, from `keeper.hold`.
+
+    Attributes:
+        hangs: seconds that a call in progress may take beyond the service's stop.
+    """
+
+    hangs = _HANGS
 
     def __init__(self, run: Run, lock: int) -> None:
         self.run = run
@@ -86,7 +96,7 @@ class Sleeper:
 
     def act(self) -> bool:
         """Bring the saved configuration back; again and again for an hour when that fails, then False."""
-        begun, tries = boot_seconds(), 0
+        begun, tries, waiting = boot_seconds(), 0, boot_seconds()
         while not self.ended and self.look()[0] == ACT:
             try:
                 with host_lock(self.run.root, _LOCK_SLICE):
@@ -94,7 +104,10 @@ class Sleeper:
             except Failure as failure:
                 if failure.reason != "host_busy":
                     raise
-                continue  # somebody's change still goes on, for instance a stop
+                # Somebody's change still goes on, for instance a stop.
+                self._end_hanging(boot_seconds() - waiting)
+                continue
+            waiting = boot_seconds()
             if done:
                 return True
             if boot_seconds() - begun > _GIVE_UP:
@@ -102,6 +115,19 @@ class Sleeper:
             self._pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
             tries += 1
         return True
+
+    def _end_hanging(self, waited: float) -> None:
+        """End a call that keeps the host's lock although nobody holds the lease and its work must be done by now."""
+        if waited < _STOPPED:
+            return
+        found = holders.holders(os.path.join(self.run.root, "lock"))
+        served = (records.armed(self.run) or {}).get("service") or {}
+        if waited < self.hangs + float(served.get("stop_timeout") or _STOP_GRACE):
+            found = [item for item in found if holders.stopped(item)]
+        if found:
+            with contextlib.suppress(OSError):  # a full disk may not keep the way back from being free
+                self.run.record("hanging_call.intent", pids=[item.pid for item in found])
+            holders.end(found)
 
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -123,7 +149,7 @@ class Sleeper:
                 return False
             firing.end(self.run, fired, answer)
             with lease_lock():
-                if records.forget_armed(self.run, armed["nonce"]):
+                if records.forget_armed(self.run, armed.get("nonce")):
                     boot_unit.remove(self.run)
         except (Failure, OSError):
             return False  # e.g. the disk is full: it may have room later
@@ -142,9 +168,9 @@ def bring_back(run: Run, armed: Record, generation: int) -> Record:
     """The way back that was armed; where the run has touched nothing yet, there is nothing to do."""
     if run.events() and not records.touched(run):  # a list that is gone may have held anything
         return {"changed": False, "files": {}}
-    wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed["only"]}
-    if armed.get("service"):
-        wanted.update(manager=armed["manager"], service={**armed["service"], "reset_failed": True})
+    wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed.get("only")}
+    if armed.get("service") or armed.get("damaged"):
+        wanted.update(firing.service_of(run, armed))
     return whole.bring_back(wanted)
 
 

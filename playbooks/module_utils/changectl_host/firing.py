@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Optional, Union
 
-from . import lease, records
+from . import lease, manager, records, snapshot
 from .failure import Failure, from_os_error
 from .state import FORMAT, Run, boot_id, boot_seconds, save_json, timestamp
 
 Record = Dict[str, Any]
+_STOP = 60.0  # seconds that a service gets to end where nothing tells how long it may take
+
+
+def service_of(run: Run, armed: Optional[Record]) -> Record:
+    """How the service is stopped and started, {manager, service}: as it was armed, else as the snapshot tells.
+
+    Empty: nothing here tells it.
+    """
+    if armed is not None and armed.get("service"):
+        return {"manager": armed["manager"], "service": {**armed["service"], "reset_failed": True}}
+    managed = snapshot.manifest(run).get("manager")
+    if not managed:
+        return {}
+    name, _ = manager.read(managed)
+    settings: Record = {"stop_timeout": _STOP, "reset_failed": True, "daemon_reload": name == "systemd"}
+    if name == "command":
+        settings["environment_from_snapshot"] = os.path.exists(run.path("snapshot", "process.json"))
+    return {"manager": managed, "service": settings}
 
 
 def begin(run: Run, by: str, armed: Optional[Record]) -> Record:
@@ -19,7 +38,7 @@ def begin(run: Run, by: str, armed: Optional[Record]) -> Record:
     records.free_reserve(run)
     lease.expire(run, 0)
     held = lease.present() or {}
-    before = records.of(run, records.FIRED) or {}
+    before = records.salvaged(run, records.FIRED) or {}
     seen = [item.get("generation") for item in (run.header(), armed or {}, before)]
     seen += [held.get("generation")] if held and lease.is_of(held, run) else []
     generation = max([number for number in seen if isinstance(number, int)], default=0) + 1

@@ -76,9 +76,9 @@ def lost(record: Optional[Record], args: Record) -> Failure:
     fired = None
     name = args.get("run")
     if record is not None and record.get("run") == name:
-        fired = records.of(run_of(record), records.FIRED)
+        fired = records.salvaged(run_of(record), records.FIRED)
     elif args.get("state_dir") is not None:
-        fired = records.of(Run.of(args), records.FIRED)
+        fired = records.salvaged(Run.of(args), records.FIRED)
     if record is None:
         why = "nobody holds one"
     elif record.get("run") != name:

@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Iterator
 
+from . import holders
 from .failure import Failure, from_os_error
 
 HOST_WAIT = 30.0  # seconds; another call of ours holds the lock for milliseconds, or for a service's stop
@@ -106,7 +107,9 @@ def _held(path: str, wait: float, pause: float) -> Iterator[None]:
         deadline = time.monotonic() + wait
         while not try_lock(descriptor):
             if time.monotonic() >= deadline:
-                raise Failure("host_busy", f"another changectl call holds {path} for over {wait:g} s")
+                who = holders.told(path)
+                message = f"another changectl call holds {path} for over {wait:g} s"
+                raise Failure("host_busy", message + (f": process {who}" if who else ""))
             time.sleep(pause)
         mine.add(path)
         yield

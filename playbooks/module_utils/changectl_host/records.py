@@ -36,6 +36,16 @@ def of(run: Run, name: str) -> Optional[Record]:
     return read(run.path(name))
 
 
+def salvaged(run: Run, name: str) -> Optional[Record]:
+    """As `of`; one that somebody damaged says only that it is there: {"damaged": True}."""
+    try:
+        return of(run, name)
+    except Failure as failure:
+        if failure.reason != "damaged_state":
+            raise
+        return {"damaged": True}
+
+
 def save(run: Run, name: str, content: Record) -> None:
     """Write one of the run's records, whole or not at all."""
     save_json(run.path(name), {"format": FORMAT, **content})
@@ -52,12 +62,16 @@ def remove(path: str) -> bool:
 
 
 def armed(run: Run) -> Optional[Record]:
-    """The run's armed record if its dead-man is still to act, or None."""
-    record = of(run, ARMED)
+    """The run's armed record if its dead-man is still to act, or None.
+
+    A damaged one is armed all the same, for everything that was saved: it may not cost the way back. Only what was
+    decided has to be readable.
+    """
+    record = salvaged(run, ARMED)
     if record is None:
         return None
     nonce = record.get("nonce")
-    disarmed, fired = of(run, DISARMED), of(run, FIRED)
+    disarmed, fired = of(run, DISARMED), salvaged(run, FIRED)
     if disarmed is not None and disarmed.get("nonce") == nonce:
         return None
     if fired is not None and fired.get("nonce") == nonce and done(fired):
@@ -132,7 +146,7 @@ def note_decision(run: Run, decision: Record) -> None:
 
 def forget_armed(run: Run, nonce: Any) -> bool:
     """Take armed.json away if it still belongs to this nonce; whether nothing is armed now. Needs the lease lock."""
-    record = of(run, ARMED)
+    record = salvaged(run, ARMED)
     if record is not None and record.get("nonce") != nonce:
         return False
     remove(run.path(ARMED))

@@ -22,7 +22,7 @@ def standing(args: Record) -> Record:
         "lease": None if held is None else _told(held),
         "armed": armed,
         "disarmed": records.of(run, records.DISARMED),
-        "fired": records.of(run, records.FIRED),
+        "fired": records.salvaged(run, records.FIRED),
         "touched": run.exists() and records.touched(run),
         "generation": run.header().get("generation"),
         "boot": boot_id(),

@@ -82,15 +82,22 @@ class Run:
         return os.path.isfile(self.path("run.json"))
 
     def header(self) -> Dict[str, Any]:
-        """run.json; empty when there is none.
+        """run.json; empty when there is none. Of a damaged one, what the list of events knows too.
 
         Raises:
             Failure: `newer_format` when a later version of this program wrote it.
         """
-        content = read_json(self.path("run.json")) or {}
+        try:
+            content = read_json(self.path("run.json")) or {}
+        except Failure:
+            return {"format": FORMAT, "run": self.name, "generation": self._last_generation()}
         if content.get("format", FORMAT) > FORMAT:
             raise Failure("newer_format", f"{self.folder} was written by a newer changectl: format {content['format']}")
         return content
+
+    def _last_generation(self) -> int:
+        seen = [event.get("generation") for event in self.events()]
+        return max((number for number in seen if isinstance(number, int)), default=0)
 
     def record(self, event: str, **facts: Any) -> None:
         """Append one line to events.jsonl; it is on disk when this returns."""

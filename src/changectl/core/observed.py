@@ -223,3 +223,9 @@ class Capture(Answer):
     problems: list[Any] = Field(default_factory=list)
     files: Mapping[str, CaptureFile | None] = Field(default_factory=dict)
     digest: str | None = None
+    folder: str | None = None  # the run's, on the host
+
+    def state_dir(self, run: str) -> str | None:
+        """The state folder that the run's folder lies in; None: the host does not tell."""
+        end = f"/runs/{run}"
+        return self.folder.removesuffix(end) if self.folder and self.folder.endswith(end) else None

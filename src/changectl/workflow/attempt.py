@@ -72,6 +72,7 @@ class Attempt(Hold):
                 problems=answer.problems,
                 digest=answer.digest,
                 folder=self.host_run_name,
+                state_dir=answer.state_dir(self.host_run_name),
                 files={path: None if file is None else file.sha256 for path, file in answer.files.items()},
                 copy=records.put_snapshot(self.host_run_name, self.target.name, self._copy(extra)),
                 model=records.put_blob(self.model.model_dump_json().encode()),

@@ -82,9 +82,7 @@ class HostLease:
         if isinstance(fired, Mapping) and fired != self._collected:
             self._collected = fired
             self.recorder.note("host.acted", {"host": self.target.name, "folder": self.run, **fired})
-            by = ACTORS.get(str(fired.get("by")), "somebody")
-            came = fired.get("outcome") if fired.get("state") == "done" else "it is at work on that still"
-            self.tools.reporter.note(f"{self.target.name}: {by} acted at {fired.get('at')}: {came}")
+            self.tools.reporter.note(f"{self.target.name}: {_acted(fired)}")
 
     def take_over(self) -> None:
         """Shut out whatever an earlier play of this run still does on the host, by a higher generation.
@@ -224,6 +222,14 @@ class Arming:
     def answer(self) -> Mapping[str, Any]:
         """What the host said of arming."""
         return next((answer["arm"] for answer in self.answers if isinstance(answer.get("arm"), Mapping)), {})
+
+
+def _acted(fired: Mapping[str, Any]) -> str:
+    if fired.get("damaged"):
+        return "somebody brought files back there; the record of it is damaged"
+    by = ACTORS.get(str(fired.get("by")), "somebody")
+    came = fired.get("outcome") if fired.get("state") == "done" else "it is at work on that still"
+    return f"{by} acted at {fired.get('at')}: {came}"
 
 
 def _seen(standing: Mapping[str, Any], run: str) -> int:

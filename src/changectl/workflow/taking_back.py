@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from changectl.core.errors import LeftToHost, Refused
 from changectl.core.lifecycle import Ending, Outcome
@@ -71,13 +72,21 @@ def holds_of(
     """What is needed to bring every edit back, with open doors. Raises Refused where an instance is gone."""
     targets: dict[str, Target] = {}
     for one in placed:
-        if any(edit.instance == one.name for edit in order.edits):
-            targets[one.name] = open_target(one, tools)
+        edits = [edit for edit in order.edits if edit.instance == one.name]
+        if edits:
+            targets[one.name] = open_target(_as_saved(one, edits[0]), tools)
             doors.callback(targets[one.name].close)
     missing = sorted({edit.instance for edit in order.edits} - set(targets))
     if missing:
         raise Refused(f"the service has no instance {', '.join(missing)} any more", reason="instance_gone")
     return [(_hold(order.run, edit, targets[edit.instance], tools, recorder), edit) for edit in order.edits]
+
+
+def _as_saved(one: Placed, edit: KeptEdit) -> Placed:
+    """The instance with the state folder that the run used, whatever the service file names by now."""
+    if edit.state_dir is None:
+        return one
+    return replace(one, service=one.service.model_copy(update={"state_dir": edit.state_dir}))
 
 
 def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Recorder) -> Hold:

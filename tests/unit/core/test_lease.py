@@ -52,6 +52,9 @@ def standing(**records: Any) -> dict[str, Any]:
         (standing(fired=DONE, disarmed={"outcome": "kept", "generation": 1}), Found.RESTORED),  # it acted later
         (standing(fired=DONE, disarmed={"outcome": "kept", "generation": 4}), Found.KEPT),  # and was changed again
         (standing(armed={"nonce": "n"}, disarmed={"outcome": "kept", "generation": 9}), Found.OPEN),
+        # What was done there is not to be known any more: brought back once more is harmless.
+        (standing(fired={"damaged": True}, disarmed={"outcome": "kept", "generation": 4}), Found.OPEN),
+        (standing(armed={"damaged": True}), Found.OPEN),
     ],
 )
 def test_what_a_host_has_on_record(answer: dict[str, Any], found: Found) -> None:

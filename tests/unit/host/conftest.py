@@ -26,7 +26,7 @@ def digest(data: bytes) -> str:
 
 
 def _done(fired: dict[str, Any] | None) -> dict[str, Any] | None:
-    return fired if fired is not None and fired["state"] == "done" else None
+    return fired if fired is not None and fired.get("state") == "done" else None
 
 
 class Host:

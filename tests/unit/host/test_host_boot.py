@@ -159,7 +159,7 @@ def test_what_fails_at_boot_is_tried_again_by_the_dead_man(host: Any) -> None:
 
 def test_what_boot_cannot_even_begin_is_left_to_the_dead_man(host: Any) -> None:
     cut_off(host)
-    (host.run_folder / "run.json").write_text("{torn")
+    (host.run_folder / "disarmed.json").write_text("{torn")
     watch = Watch()
     with pytest.raises(Failure) as caught:
         boot.at_boot(run_of(host), "another-boot", Settled(), watch)
