@@ -13,12 +13,13 @@ from pathlib import Path
 from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import col, select
 
-from changectl.core.errors import ChangectlError
+from changectl.core.errors import ChangectlError, Refused
 from changectl.store import files, tables
 from changectl.store.database import Database
 
 _FINGERPRINT = "key_fingerprint"
 _BYTES = 32
+_WITHOUT = "bring it back from a backup; the hosts have copies of their own, which are restored there by hand"
 
 
 class KeyFile:
@@ -49,13 +50,13 @@ class KeyFile:
             exposed = self.path.stat().st_mode & 0o077
         except OSError as error:
             message = f"the key of the saved configurations cannot be read: {self.path}: {error.strerror}"
-            raise ChangectlError(message, reason="key_missing") from error
+            raise Refused(f"{message}; {_WITHOUT}", reason="key_missing") from error
         if exposed:
             message = f"{self.path} can be read by others: chmod 600 it, and ask who may have seen it"
-            raise ChangectlError(message, reason="key_exposed")
+            raise Refused(message, reason="key_exposed")
         key = _decode(text)
         if len(key) != _BYTES:
-            raise ChangectlError(f"{self.path} holds no key", reason="key_wrong")
+            raise Refused(f"{self.path} holds no key; {_WITHOUT}", reason="key_wrong")
         self._check(key)
         return key
 
@@ -76,7 +77,7 @@ class KeyFile:
         known = self._known()
         if known is not None and not hmac.compare_digest(known, _fingerprint(key)):
             message = f"{self.path} is not the key that this record's saved configurations were encrypted with"
-            raise ChangectlError(message, reason="key_wrong")
+            raise Refused(f"{message}; {_WITHOUT}", reason="key_wrong")
 
     def _known(self) -> str | None:
         with self._database.reading() as connection:
