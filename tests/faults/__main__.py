@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import queue
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from tests.faults import inside
@@ -32,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     results: list[Result] = []
     begun = time.monotonic()
-    for result in chain(*_runs(options)):
+    for result in _together(_places(options)):
         results.append(result)
         sys.stdout.write(f"{len(results):4} {result.seconds:6.1f} s  {result.word:9} {result.cell.name}\n")
         sys.stdout.flush()
@@ -45,15 +47,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if results and all(result.sound for result in results) else 1
 
 
-def _runs(options: argparse.Namespace) -> Iterator[Iterator[Result]]:
+def _places(options: argparse.Namespace) -> list[Iterator[Result]]:
+    found = []
     if options.place != "lab":
         reason = inside.possible()
         if reason is not None:
             sys.stderr.write(f"Local cells need namespaces of their own: {reason}\n")
             raise SystemExit(NOT_HERE)
-        yield _local(options)
+        found.append(_local(options))
     if options.place != "local":
-        yield _lab(options)
+        found.append(_lab(options))
+    return found
+
+
+def _together(places: Sequence[Iterator[Result]]) -> Iterator[Result]:
+    """Both places at the same time: on hosts of the lab most of it is waiting. Each result as it comes."""
+    results: queue.Queue[Result] = queue.Queue()
+
+    def run(place: Iterator[Result]) -> None:
+        for result in place:
+            results.put(result)
+
+    with ThreadPoolExecutor(max(1, len(places))) as pool:
+        running = [pool.submit(run, place) for place in places]
+        while not all(one.done() for one in running) or not results.empty():
+            with suppress(queue.Empty):
+                yield results.get(timeout=0.5)
+    for one in running:
+        one.result()
 
 
 def _local(options: argparse.Namespace) -> Iterator[Result]:

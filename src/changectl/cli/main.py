@@ -6,6 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ import click
 import changectl
 from changectl import cli
 from changectl.cli import _completion, _failures
+from changectl.core.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from changectl.cli._around import Around
@@ -70,11 +72,20 @@ def main(arguments: Sequence[str] | None = None, *, around: Around | None = None
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     try:
+        _require_folder()
         result = command.main(args=given, prog_name="changectl", standalone_mode=False, obj=around)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error becomes an exit code
         return _failures.report(error, as_json="--json" in options, debug="--debug" in options)
     return result if isinstance(result, int) else 0
+
+
+def _require_folder() -> None:
+    try:
+        Path.cwd()
+    except OSError as error:
+        message = f"the working directory cannot be used any more: {error.strerror}"
+        raise InputError(Problem(message, hint="change to the project's folder, by its path")) from error
 
 
 if __name__ == "__main__":

@@ -16,18 +16,19 @@ SHARE = "share"
 RATE = "req/s"
 OUTPUT_RATE = "tok/s"
 TOKENS = "tokens"
+LONGEST = 366 * 86400.0  # seconds of a duration; what is longer was not meant
 SHORTEST = 5e-7  # seconds; what is measured below it came in the same moment
 
 _DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h)")
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ns|us|ms|s|m|h)\s*)+")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_CHANGE = re.compile(r"([+-])\s*(\d+(?:\.\d+)?)\s*%")
+_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h)", re.ASCII)
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ns|us|ms|s|m|h)\s*)+", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
+_CHANGE = re.compile(r"([+-])\s*(\d+(?:\.\d+)?)\s*%", re.ASCII)
 _LIMIT = re.compile(r"(<=|>=)\s*(\S.*)")
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*(rps|req/s|tok/s|tokens?)")
-_STREAMS = re.compile(r"(\d+)\s*streams?")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:rps|req/s)")
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*(rps|req/s|tok/s|tokens?)", re.ASCII)
+_STREAMS = re.compile(r"(\d+)\s*streams?", re.ASCII)
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:rps|req/s)", re.ASCII)
 
 _QUANTITY_UNITS = {"rps": RATE, "req/s": RATE, "tok/s": OUTPUT_RATE, "token": TOKENS, "tokens": TOKENS}
 _LIMIT_HINT = 'write a comparison and a value with its unit, like "<= 800ms", ">= 3 rps" or "<= 1%"'
@@ -45,6 +46,8 @@ def parse_duration(text: str) -> float:
     seconds = sum(float(number) * _DURATION_UNITS[unit] for number, unit in _DURATION_PART.findall(stripped))
     if not 0 < seconds < math.inf:
         raise ValueError(f'"{text}" is not a duration that can pass; write one above zero, like 800ms or 45m')
+    if seconds > LONGEST:
+        raise ValueError(f'"{text}" is longer than a year; write one that passes, like 800ms or 45m')
     return seconds
 
 

@@ -32,6 +32,16 @@ def test_outside_of_a_project_there_is_no_empty_record(nowhere: Path, run: Run, 
     assert run(*arguments, "--json").json["error"]["reason"] == "bad_input"
 
 
+@pytest.mark.parametrize("arguments", [["status"], ["apply", "plan.yml"], ["init"]])
+def test_in_a_folder_that_was_deleted_it_says_where_to_go(nowhere: Path, run: Run, arguments: list[str]) -> None:
+    nowhere.rmdir()
+    ended = run(*arguments)
+
+    assert ended.code == 2
+    assert "the working directory cannot be used any more" in ended.err
+    assert "change to the project's folder" in ended.err
+
+
 @pytest.mark.parametrize("command", ["validate", "plan", "apply"])
 def test_outside_of_a_project_a_plan_has_no_inventory(nowhere: Path, run: Run, command: str) -> None:
     (nowhere / "plan.yml").write_text("version: 1\n")
