@@ -19,7 +19,9 @@ def test_durations_are_read(text: str, seconds: float) -> None:
     assert units.parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "800", "0s", "-2s", "2 days", "ms", "1e3s", "nan s", "inf", "2s!", "٣s", "9999999h"])
+@pytest.mark.parametrize(
+    "text", ["", "800", "0s", "-2s", "2 days", "ms", "1e3s", "nan s", "inf", "2s!", "٣s", "9999999h"]
+)
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="like 800ms"):
         units.parse_duration(text)
