@@ -1,7 +1,10 @@
-"""The model's files are whole: headers, lengths, shards; no git-lfs pointers."""
+"""The model's files are whole: headers, lengths, shards; no git-lfs pointers. Of an unknown format: they are there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from changectl.core.observed import ModelFile
 from changectl.core.precheck import Check, CheckResult, Situation, format_bytes
 
 ORDER = 30
@@ -23,4 +26,15 @@ def check(situation: Situation) -> CheckResult:
     if not model.files:
         return CHECK.failed("there is no model file", "correct model.path in the service file")
     size = f", {format_bytes(model.total_bytes)}" if model.total_bytes is not None else ""
-    return CHECK.passed("headers and lengths fit", figure=f"{len(model.files)} files{size}")
+    count = len(model.files)
+    return CHECK.passed(_told(model.files), figure=f"{count} file{'s' if count > 1 else ''}{size}")
+
+
+def _told(files: Sequence[ModelFile]) -> str:
+    """How far the files were looked into: a format that nobody here can read is only there."""
+    known = sum(file.header is not None for file in files)
+    if not known:
+        return "not a known format: only its presence was checked"
+    rest = len(files) - known
+    others = f"; of {rest} other{'s' if rest > 1 else ''} only the presence was checked" if rest else ""
+    return f"headers and lengths fit{others}"

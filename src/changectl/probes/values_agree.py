@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from changectl.core.precheck import Check, CheckResult, Seen, Situation, ThreeValues
 
 ORDER = 10
@@ -22,7 +24,26 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.unknown(f"not known what the file says about {', '.join(unread)}")
     if unseen and not _started_after_last_edit(situation):
         return CHECK.unknown(f"not known whether the running service took {', '.join(unseen)} from the file", _HINT)
-    return CHECK.passed("file, process and engine agree", figure=f"{len(situation.values)} settings compared")
+    compared = len(situation.values)
+    return CHECK.passed(_told(situation.values), figure=f"{compared} setting{'s' if compared > 1 else ''} compared")
+
+
+def _told(rows: Sequence[ThreeValues]) -> str:
+    """Which places agree: never more than could be read; and of how many settings those tell that do not tell all."""
+    places = {
+        "process": sum(values.process.known for values in rows),
+        "engine": sum(values.engine.known for values in rows),
+    }
+    telling = [name for name, count in places.items() if count]
+    if not telling:
+        return "neither process nor engine tell; the service was started after the last edit of the file"
+    agree = " and ".join(", ".join(["file", *telling]).rsplit(", ", 1))
+    gaps = [
+        f"the {name} does not tell" if not count else f"the {name} tells {count} of {len(rows)}"
+        for name, count in places.items()
+        if count < len(rows)
+    ]
+    return "; ".join([f"{agree} agree", *gaps])
 
 
 def _disagreement(situation: Situation, values: ThreeValues) -> str | None:

@@ -25,7 +25,7 @@ from tests.unit.probes.situations import (
 from changectl import engines, managers, probes
 from changectl.core.errors import InputError
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
-from changectl.core.precheck import CheckState, Seen, Situation, ThreeValues, refuses
+from changectl.core.precheck import NOT_EXPOSED, CheckState, Seen, Situation, ThreeValues, refuses
 
 VLLM = engines.load("vllm")
 OWN = "/etc/chat.yaml"  # read by the engine itself
@@ -404,3 +404,40 @@ def test_an_access_control_list_that_nobody_understands_is_told_and_refuses_noth
     result = probes.load("model_readable").run(situation(model=model(readable_by=readable)))
     assert (result.state, result.level) == ("unknown", "advice")
     assert "m.gguf" in result.detail
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (values(Seen("2"), Seen("2"), Seen("2")), "file, process and engine agree"),
+        (values(Seen("2"), Seen("2"), NOT_EXPOSED), "file and process agree; the engine does not tell"),
+        (values(Seen("2"), UNKNOWN, Seen("2")), "file and engine agree; the process does not tell"),
+        (
+            values(Seen("2"), Seen("2"), Seen("2")) + values(Seen("2"), Seen("2"), NOT_EXPOSED),
+            "file, process and engine agree; the engine tells 1 of 2",
+        ),
+        (
+            values(Seen("2"), UNKNOWN, UNKNOWN),
+            "neither process nor engine tell; the service was started after the last edit of the file",
+        ),
+    ],
+)
+def test_only_places_that_could_be_read_are_said_to_agree(rows: tuple[ThreeValues, ...], words: str) -> None:
+    result = probes.load("values_agree").run(situation(values=rows))
+    assert (result.state, result.detail) == ("passed", words)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "figure", "words"),
+    [
+        (["gguf"], "1 file, 100 B", "headers and lengths fit"),
+        ([None], "1 file, 100 B", "not a known format: only its presence was checked"),
+        (["safetensors", None], "2 files, 100 B", "headers and lengths fit; of 1 other only the presence was checked"),
+    ],
+)
+def test_a_model_file_of_an_unknown_format_is_not_said_to_be_whole(
+    kinds: list[str | None], figure: str, words: str
+) -> None:
+    files = [{"path": f"part{number}", "size": 100, "header": kind} for number, kind in enumerate(kinds)]
+    result = probes.load("model_whole").run(situation(model=model(files=files)))
+    assert (result.state, result.figure, result.detail) == ("passed", figure, words)
