@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from changectl.core.gates import unequal_work
 from changectl.core.judgement import Row, State
 from changectl.core.measured import LevelMeasurement, Measurement
 from changectl.core.metrics import METRICS, Expectation, Guard, Metric
+from changectl.core.proportions import Count, fisher
 from changectl.core.units import format_change, format_value
 
 FACTOR = 1.5
@@ -21,9 +23,24 @@ MISSING_SHARE = 0.05  # of the good answers; above it a statistic speaks for the
 LATENCIES = ("ttft_user", "tpot", "e2e_user")
 THROUGHPUTS = ("rps_ok", "out_tok_s")
 WHOLE_ANSWER = ("e2e_user", "e2e_sent", "rps_ok", "out_tok_s")  # not comparable when the answers are longer or shorter
+NO_EVIDENCE_OF_SPEED = ("failures", "kv_capacity")  # a trial that judged nothing else has judged nothing
 COVERED = ("p50", "p95", "mean")  # what a limit without a statistic covers
 
 Levels = tuple[LevelMeasurement, LevelMeasurement]
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a figure cannot be judged, and whether that leaves the whole verdict open."""
+
+    state: State
+    note: str
+    gap: bool = True
+
+
+def level_pairs(before: Measurement, after: Measurement) -> list[Levels]:
+    """Each level before and after."""
+    return list(zip(before.levels, after.levels, strict=True))
 
 
 def change(before: float | None, after: float | None) -> float | None:
@@ -140,21 +157,24 @@ def _blocked(
     metric: Metric, statistic: str | None, pair: Levels, figures: tuple[float | None, float | None], limit: str
 ) -> Row | None:
     """The row of a figure that cannot be judged, and why; None: it can."""
+    found = obstacle(metric, pair)
+    return row(metric, statistic, pair, figures, limit, found.state, found.note, gap=found.gap) if found else None
 
-    def blocked(state: State, note: str, *, gap: bool = True) -> Row:
-        return row(metric, statistic, pair, figures, limit, state, note, gap=gap)
 
+def obstacle(metric: Metric, pair: Levels) -> Obstacle | None:
+    """Why a metric cannot be compared between two levels; None: it can."""
     if metric.name in WHOLE_ANSWER and (reason := unequal_work(*pair)):
-        return blocked("unequal work", reason, gap=False)
+        return Obstacle("unequal work", reason, gap=False)
     if all(level.has_no_meaning(metric.name) for level in pair):
-        return blocked("not defined", f"no answer has a {metric.name}", gap=False)
+        return Obstacle("not defined", f"no answer has a {metric.name}", gap=False)
     for phase, level in zip(("before", "after"), pair, strict=True):
         if level.ok < MINIMUM_OK and not _all_failed_after_good(pair):
-            return blocked("not measurable", f"{level.ok} good answers {phase}; {MINIMUM_OK} are needed")
+            return Obstacle("not measurable", f"{level.ok} good answers {phase}; {MINIMUM_OK} are needed")
         if note := unmeasured(level, metric):
-            return blocked("no data", f"{phase}: {note}")
-    if figures[0] == math.inf or (not statistic and figures[0] == 0):
-        return blocked("not measurable", "most requests failed before the change already")
+            return Obstacle("no data", f"{phase}: {note}")
+    before = pair[0].value(metric.name)
+    if before == math.inf or (not metric.statistics and before == 0):
+        return Obstacle("not measurable", "most requests failed before the change already")
     return None
 
 
@@ -200,16 +220,8 @@ def failure_row(pairs: Sequence[Levels], level: Levels | None) -> Row:
     shares = (failed[0] / total[0], failed[1] / total[1])
     if shares[1] - shares[0] < FAILURE_POINTS:
         return row(metric, None, level, shares, limit, "within")
-    p = _fisher(failed[0], total[0], failed[1], total[1])
+    p = fisher(Count(failed[0], total[0]), Count(failed[1], total[1]))
     return row(metric, None, level, shares, limit, "breach" if p < FISHER_P else "within", f"p = {p:.2g}")
-
-
-def _fisher(failed_a: int, n_a: int, failed_b: int, n_b: int) -> float:
-    """One-sided p that the second share is not higher than the first."""
-    from scipy.stats import fisher_exact  # a second to import, and only needed when failures grew
-
-    table = [[failed_b, n_b - failed_b], [failed_a, n_a - failed_a]]
-    return float(fisher_exact(table, alternative="greater").pvalue)
 
 
 def expectation_rows(expectation: Expectation, before: Measurement, after: Measurement) -> list[Row]:
@@ -230,4 +242,4 @@ def expectation_rows(expectation: Expectation, before: Measurement, after: Measu
 
 def _levels(before: Measurement, after: Measurement, name: str | None) -> list[Levels]:
     """The levels that a reference means: the one it names, or all."""
-    return [pair for pair in zip(before.levels, after.levels, strict=True) if name in (None, pair[1].name)]
+    return [pair for pair in level_pairs(before, after) if name in (None, pair[1].name)]

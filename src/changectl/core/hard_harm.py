@@ -1,0 +1,37 @@
+"""Harm that needs no statistics: hard events, a level whose requests fail, answers that are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from changectl.core import harm
+from changectl.core.judgement import HardEvent, Reason
+from changectl.core.measured import Measurement
+from changectl.core.units import format_share
+
+
+def at_once(pairs: Sequence[harm.Levels], hard_events: Sequence[HardEvent]) -> tuple[list[Reason], list[Reason]]:
+    """The harm, and what would be harm if the baseline had not been as bad, which leaves the verdict open."""
+    harms = [Reason(event.code, event.text) for event in hard_events if event.phase == "B"]
+    gaps: list[Reason] = []
+    for old, new in pairs:
+        for code, words, limit, was, now in (
+            ("error_share", "requests failed", harm.ERROR_SHARE, old.failure_share, new.failure_share),
+            ("empty_answers", "answers were empty", harm.EMPTY_SHARE, old.empty_share, new.empty_share),
+        ):
+            if now is None or now <= limit:
+                continue
+            text = f"{format_share(now)} of the {words} at {new.name} (limit {format_share(limit)})"
+            if was is not None and was > limit:
+                gaps.append(Reason(f"baseline_{code}", f"{text}, and {format_share(was)} before the change"))
+            else:
+                harms.append(Reason(code, text))
+    return harms, gaps
+
+
+def too_few(measurement: Measurement, when: str) -> Iterator[Reason]:
+    """Every level with fewer good answers than anything can be told from; `when` says in which phase."""
+    for level in measurement.levels:
+        if level.ok < harm.MINIMUM_OK:
+            text = f"{level.ok} good answers at {level.name} {when}; {harm.MINIMUM_OK} are needed"
+            yield Reason("too_few", text)
