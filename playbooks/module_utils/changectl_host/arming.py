@@ -49,7 +49,9 @@ def arm(args: Record) -> Record:
             return _answer(args, record, changed=False)
         try:
             record = _keep_watch(run, record["only"])
-            run.record("armed", nonce=record["nonce"], keeper=record["keeper"], reboot_safe=record["reboot_safe"])
+            # Everything that armed.json says, too: should that be damaged, the way back must not be.
+            names = ("nonce", "keeper", "reboot_safe", "only", "manager", "service")
+            run.record("armed", **{name: record[name] for name in names})
             witness.add(run, "armed", args.get("head"))
         except (Failure, OSError) as error:
             _undo(run, before, record)
@@ -121,8 +123,9 @@ def _record(run: Run, args: Record, only: List[str]) -> Tuple[Optional[Record], 
 
 
 def _watched(run: Run, known: Record) -> List[str]:
-    """The files that come back already; a damaged record does not tell, so all that were saved."""
-    return list(snapshot.manifest(run)["files"] if known.get("damaged") else known.get("only") or [])
+    """The files that come back already; where no record tells any more, all that were saved."""
+    unknown = known.get("damaged") and known.get("only") is None
+    return list(snapshot.manifest(run)["files"] if unknown else known.get("only") or [])
 
 
 def _keep_watch(run: Run, only: List[str]) -> Record:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional
 
-from . import boot_unit, firing, keeper, lease, records, restoring, whole
+from . import boot_unit, firing, keeper, lease, rebuilt, records, restoring, snapshot, whole
 from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
@@ -24,9 +24,9 @@ def restore(run: Run, restart: bool) -> Record:
     Raises:
         Failure: as `bring_back`; `no_manager`: nothing here tells how the service is started. It stays armed then.
     """
+    snapshot.manifest(run)  # where nothing was saved, nobody's lease is ended
     with host_lock(run.root, _WAIT):
-        # Whatever was decided before: a person decides now, and a damaged record may not stand in the way.
-        armed = records.salvaged(run, records.ARMED)
+        armed = _armed(run)
         wanted = {"run": run.name, "state_dir": run.root, "only": (armed or {}).get("only")}
         if restart:
             wanted.update(_service(run, armed))
@@ -42,9 +42,17 @@ def restore(run: Run, restart: bool) -> Record:
         fired = firing.end(run, fired, answer)
         with lease_lock():
             records.forget_armed(run, fired["nonce"])
+            records.set_aside(run, records.DISARMED)
             boot_unit.remove(run)
     keeper.ring(run)
     return fired
+
+
+def _armed(run: Run) -> Optional[Record]:
+    """What is armed. A decision that cannot be read any more stands in nobody's way here: a person decides now."""
+    if not records.is_damaged(run, records.DISARMED):
+        return records.armed(run)
+    return rebuilt.armed(run) if records.is_damaged(run, records.ARMED) else records.of(run, records.ARMED)
 
 
 def _service(run: Run, armed: Optional[Record]) -> Record:
@@ -56,7 +64,7 @@ def _service(run: Run, armed: Optional[Record]) -> Record:
 
 def story(run: Run) -> Iterator[str]:
     """Who holds the host, what is armed, and what was done, in words."""
-    held, armed, fired, decided = _records(run)
+    held, armed, fired = lease.present(), _armed(run), records.fired(run)
     if held is None:
         yield "lease: nobody holds this host"
     else:
@@ -65,28 +73,29 @@ def story(run: Run) -> Iterator[str]:
         )
         rest = f"{lease.left(held):.0f} s left" if lease.live(held) else "it is over"
         yield f"lease: {who}, since {held.get('granted_at')}, {rest}"
+    yield from (_damaged(name) for name in records.NAMES if records.is_damaged(run, name))
     if armed is not None:
         what = ", ".join(armed.get("only") or []) or "everything that was saved"
-        yield "armed: its record is damaged" if armed.get("damaged") else f"armed: since {armed.get('at')}, for {what}"
+        yield f"armed: since {armed.get('at')}, for {what}"
         yield f"dead-man: {_when(run, held)}"
-    elif decided is not None:
-        yield f"disarmed: {decided.get('outcome')}, at {decided.get('at')}"
-    else:
-        yield "armed: no"
+    elif not records.is_damaged(run, records.DISARMED):
+        decided = records.of(run, records.DISARMED)
+        yield "armed: no" if decided is None else f"disarmed: {decided.get('outcome')}, at {decided.get('at')}"
     if fired is not None:
         by = {"deadman": "the dead-man", "boot": "the boot", "hand": "a person"}.get(str(fired.get("by")), "somebody")
         how = fired.get("outcome") or "not finished"
         detail = f": {fired['detail']}" if fired.get("detail") else ""
-        yield f"brought back: by {by}, at {fired.get('at')}, {how}{detail}"
+        yield f"brought back: by {by}, at {fired.get('at') or 'an unknown time'}, {how}{detail}"
 
 
-def _records(run: Run) -> Tuple[Optional[Record], Optional[Record], Optional[Record], Optional[Record]]:
-    rest = [records.salvaged(run, name) for name in (records.FIRED, records.DISARMED)]
-    return lease.present(), records.armed(run), rest[0], rest[1]
+def _damaged(name: str) -> str:
+    return f"{name}: damaged; what the events tell stands here instead"
 
 
 def _when(run: Run, held: Optional[Record]) -> str:
     if keeper.running(run) is None:
         return "nobody keeps watch now; restore by hand, or let a controller take the run over"
+    if records.is_damaged(run, records.DISARMED):
+        return "it cannot read what was decided, so it does not act; restore by hand"
     left = lease.left(held) if held is not None and lease.is_of(held, run) else 0.0
     return f"acts in {left:.0f} s unless the lease is extended" if left else "acts now"

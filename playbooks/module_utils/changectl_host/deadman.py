@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
 import time
 from typing import Any, Dict, Optional, Tuple
 
-from . import boot_unit, firing, holders, keeper, lease, records, whole
+from . import boot_unit, firing, keeper, lease, records, whole
 from .acting import own_right
 from .failure import Failure
+from .hanging import Hanging
 from .locks import host_lock, lease_lock
 from .state import Run, boot_seconds
 
@@ -21,20 +21,12 @@ _SLICE = 0.5  # seconds between two looks at the deadline: a later owner may hav
 _PAUSES = (2.0, 5.0, 10.0, 30.0, 60.0)  # seconds between tries, the last one again and again
 _GIVE_UP = 3600.0  # seconds after the first try
 _LOCK_SLICE = 1.0  # seconds to wait for a change in progress before looking again
-_STOPPED = 5.0  # seconds that a call in progress may be stopped (as by SIGSTOP) before it is ended
-_HANGS = 60.0  # seconds that a call in progress may take beyond the service's stop before it is ended
 _STOP_GRACE = 60.0  # seconds of a service's stop, where the armed record does not tell
 INTERRUPTED = 75  # exit status on SIGTERM: not done, so that systemd starts it again unless it was asked to stop it
 
 
 class Sleeper:
-    """One run's sleeper. `lock` is its own, from `keeper.hold`.
-
-    Attributes:
-        hangs: seconds that a call in progress may take beyond the service's stop.
-    """
-
-    hangs = _HANGS
+    """One run's sleeper. `lock` is its own, from `keeper.hold`."""
 
     def __init__(self, run: Run, lock: int) -> None:
         self.run = run
@@ -42,6 +34,7 @@ class Sleeper:
         self.known: Optional[float] = None  # deadline read last, for when the lease cannot be read
         self.ended = False
         self.bell = keeper.open_bell(run)
+        self.hanging = Hanging(run)
 
     def listen(self) -> None:
         """SIGTERM: end, but never in the middle of a way back."""
@@ -96,8 +89,8 @@ class Sleeper:
 
     def act(self) -> bool:
         """Bring the saved configuration back; again and again for an hour when that fails, then False."""
-        begun, tries, waiting = boot_seconds(), 0, boot_seconds()
-        while not self.ended and self.look()[0] == ACT:
+        begun, tries = boot_seconds(), 0
+        while not self.ended and self._may_act():
             try:
                 with host_lock(self.run.root, _LOCK_SLICE):
                     done = self._try()
@@ -105,33 +98,27 @@ class Sleeper:
                 if failure.reason != "host_busy":
                     raise
                 # Somebody's change still goes on, for instance a stop.
-                self._end_hanging(boot_seconds() - waiting)
+                self.hanging.look(self._stop_grace(), self._may_act)
                 continue
-            waiting = boot_seconds()
             if done:
                 return True
+            self.hanging.look(self._stop_grace(), self._may_act)  # with the lease's lock, perhaps
             if boot_seconds() - begun > _GIVE_UP:
                 return False
             self._pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
             tries += 1
         return True
 
-    def _end_hanging(self, waited: float) -> None:
-        """End a call that keeps the host's lock although nobody holds the lease and its work must be done by now."""
-        if waited < _STOPPED:
-            return
-        found = holders.holders(os.path.join(self.run.root, "lock"))
+    def _may_act(self) -> bool:
+        return self.look()[0] == ACT
+
+    def _stop_grace(self) -> float:
         served = (records.armed(self.run) or {}).get("service") or {}
-        if waited < self.hangs + float(served.get("stop_timeout") or _STOP_GRACE):
-            found = [item for item in found if holders.stopped(item)]
-        if found:
-            with contextlib.suppress(OSError):  # a full disk may not keep the way back from being free
-                self.run.record("hanging_call.intent", pids=[item.pid for item in found])
-            holders.end(found)
+        return float(served.get("stop_timeout") or _STOP_GRACE)
 
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while not self.ended and time.monotonic() < deadline and self.look()[0] == ACT:
+        while not self.ended and time.monotonic() < deadline and self._may_act():
             self.sleep(deadline - time.monotonic())
 
     def _try(self) -> bool:
@@ -159,7 +146,7 @@ class Sleeper:
         """Decide once more, now that nobody else acts; from here on every older call is shut out."""
         with lease_lock():
             armed = records.armed(self.run)
-            if armed is None or self.look()[0] != ACT:
+            if armed is None or not self._may_act():
                 return None
             return armed, firing.begin(self.run, "deadman", armed)
 
@@ -169,8 +156,8 @@ def bring_back(run: Run, armed: Record, generation: int) -> Record:
     if run.events() and not records.touched(run):  # a list that is gone may have held anything
         return {"changed": False, "files": {}}
     wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed.get("only")}
-    if armed.get("service") or armed.get("damaged"):
-        wanted.update(firing.service_of(run, armed))
+    if armed.get("service") or (armed.get("damaged") and armed.get("only") is None):
+        wanted.update(firing.service_of(run, armed))  # where no record tells any more, as the snapshot does
     return whole.bring_back(wanted)
 
 

@@ -38,7 +38,7 @@ def begin(run: Run, by: str, armed: Optional[Record]) -> Record:
     records.free_reserve(run)
     lease.expire(run, 0)
     held = lease.present() or {}
-    before = records.salvaged(run, records.FIRED) or {}
+    before = records.fired(run) or {}
     seen = [item.get("generation") for item in (run.header(), armed or {}, before)]
     seen += [held.get("generation")] if held and lease.is_of(held, run) else []
     generation = max([number for number in seen if isinstance(number, int)], default=0) + 1

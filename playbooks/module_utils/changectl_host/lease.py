@@ -12,7 +12,7 @@ from typing import Any, Dict, Optional
 from . import records
 from .failure import Failure
 from .locks import host_folder, lease_lock
-from .state import FORMAT, Run, boot_id, boot_seconds, save_json, timestamp
+from .state import FORMAT, Run, boot_id, boot_seconds, read_record, save_json, timestamp
 
 Record = Dict[str, Any]
 
@@ -24,7 +24,7 @@ def path() -> str:
 
 def present() -> Optional[Record]:
     """The lease that was given last, live or over; None when it was given back."""
-    return records.read(path())
+    return read_record(path())
 
 
 def save(record: Record) -> None:
@@ -76,9 +76,9 @@ def lost(record: Optional[Record], args: Record) -> Failure:
     fired = None
     name = args.get("run")
     if record is not None and record.get("run") == name:
-        fired = records.salvaged(run_of(record), records.FIRED)
+        fired = records.fired(run_of(record))
     elif args.get("state_dir") is not None:
-        fired = records.salvaged(Run.of(args), records.FIRED)
+        fired = records.fired(Run.of(args))
     if record is None:
         why = "nobody holds one"
     elif record.get("run") != name:

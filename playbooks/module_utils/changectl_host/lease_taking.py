@@ -111,9 +111,11 @@ def _require_newer(before: Record, run: Run, wanted: Record) -> None:
 def _require_current(run: Run, wanted: Record) -> None:
     """Nobody may come back with a generation that the run's folder has shut out."""
     seen = run.header().get("generation", 0)
-    fired = records.salvaged(run, records.FIRED) or {}  # whoever wrote it raised the run's own number before
-    if wanted["generation"] < seen or wanted["generation"] <= fired.get("generation", -1):
-        raise _stale(run, max(seen, fired.get("generation", -1)), wanted["generation"])
+    fired = records.fired(run) or {}
+    # Of a damaged record the run's own number has to do, which was raised before.
+    back = -1 if fired.get("damaged") else fired.get("generation", -1)
+    if wanted["generation"] < seen or wanted["generation"] <= back:
+        raise _stale(run, max(seen, back), wanted["generation"])
 
 
 def _stale(run: Run, seen: int, generation: int) -> Failure:

@@ -90,9 +90,13 @@ def lease_lock() -> Iterator[str]:
     Raises:
         Failure: `host_busy`.
     """
-    folder = host_folder()
-    with _held(os.path.join(folder, "lease.lock"), LEASE_WAIT, 0.003):
-        yield folder
+    with _held(lease_lock_path(), LEASE_WAIT, 0.003):
+        yield host_folder()
+
+
+def lease_lock_path() -> str:
+    """Where the lease's lock lies."""
+    return os.path.join(host_folder(), "lease.lock")
 
 
 @contextlib.contextmanager

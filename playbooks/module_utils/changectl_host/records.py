@@ -7,43 +7,56 @@ is killed between the two. Therefore nobody reads armed.json alone.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
-from . import system
+from . import rebuilt, system
 from .failure import Failure
-from .state import FORMAT, Run, boot_id, read_json, save_json
+from .state import FORMAT, Run, boot_id, read_record, save_json
 
 Record = Dict[str, Any]
 ARMED, DISARMED, FIRED = "armed.json", "disarmed.json", "fired.json"
+NAMES = (ARMED, DISARMED, FIRED)
 RESERVE = "reserve"
 SETTLED = ("restored", "nothing_to_do")
-
-
-def read(path: str) -> Optional[Record]:
-    """A record of ours; None when there is none.
-
-    Raises:
-        Failure: `damaged_state`; `newer_format` when a later version of this program wrote it.
-    """
-    content = read_json(path)
-    if content is not None and content.get("format", FORMAT) > FORMAT:
-        raise Failure("newer_format", f"{path} was written by a newer changectl: format {content['format']}")
-    return content
+_NONE = type(None)
+_WHOLE: Dict[str, Tuple[Tuple[str, Any], ...]] = {  # what each of them always has
+    ARMED: (("nonce", str), ("only", (list, _NONE)), ("manager", (dict, _NONE)), ("service", (dict, _NONE))),
+    DISARMED: (("nonce", str), ("outcome", str)),
+    FIRED: (("state", str), ("generation", int)),
+}
 
 
 def of(run: Run, name: str) -> Optional[Record]:
-    """One of the run's three records."""
-    return read(run.path(name))
+    """One of the run's three records.
+
+    Raises:
+        Failure: `damaged_state` also where it lacks what every one of them has; `newer_format`.
+    """
+    content = read_record(run.path(name))
+    if content is not None and not all(isinstance(content.get(key), kind) for key, kind in _WHOLE[name]):
+        raise Failure("damaged_state", f"{run.path(name)} is not a whole record")
+    return content
 
 
-def salvaged(run: Run, name: str) -> Optional[Record]:
-    """As `of`; one that somebody damaged says only that it is there: {"damaged": True}."""
+def _readable(run: Run, name: str) -> Tuple[bool, Optional[Record]]:
+    """Whether one of the run's records is whole (or not there), and it."""
     try:
-        return of(run, name)
+        return True, of(run, name)
     except Failure as failure:
         if failure.reason != "damaged_state":
             raise
-        return {"damaged": True}
+        return False, None
+
+
+def is_damaged(run: Run, name: str) -> bool:
+    """Whether somebody damaged one of the run's three records."""
+    return not _readable(run, name)[0]
+
+
+def fired(run: Run) -> Optional[Record]:
+    """What was brought back last, or is being brought back; of a damaged record, what the events tell."""
+    whole, found = _readable(run, FIRED)
+    return found if whole else rebuilt.fired(run)
 
 
 def save(run: Run, name: str, content: Record) -> None:
@@ -64,24 +77,31 @@ def remove(path: str) -> bool:
 def armed(run: Run) -> Optional[Record]:
     """The run's armed record if its dead-man is still to act, or None.
 
-    A damaged one is armed all the same, for everything that was saved: it may not cost the way back. Only what was
-    decided has to be readable.
+    A damaged one may not cost the way back: what the events tell of it is armed. Only the decision itself has to be
+    readable.
     """
-    record = salvaged(run, ARMED)
-    if record is None:
+    disarmed = of(run, DISARMED)
+    whole, found = _readable(run, ARMED)
+    if not whole:
+        return _armed_by_events(run, disarmed)
+    if found is None:
         return None
-    nonce = record.get("nonce")
-    disarmed, fired = of(run, DISARMED), salvaged(run, FIRED)
+    nonce = found.get("nonce")
     if disarmed is not None and disarmed.get("nonce") == nonce:
         return None
-    if fired is not None and fired.get("nonce") == nonce and done(fired):
-        return None
-    return record
+    back = fired(run)
+    return None if back is not None and back.get("nonce") == nonce and done(back) else found
 
 
-def done(fired: Record) -> bool:
+def _armed_by_events(run: Run, disarmed: Optional[Record]) -> Optional[Record]:
+    record, back = rebuilt.armed(run), fired(run)
+    over = back is not None and done(back) and rebuilt.overtaken(record, back)
+    return None if over or rebuilt.overtaken(record, disarmed) else record
+
+
+def done(back: Record) -> bool:
     """Whether the dead-man (or who acted in its stead) has brought the saved files back."""
-    return fired.get("state") == "done" and fired.get("outcome") in SETTLED
+    return back.get("state") == "done" and back.get("outcome") in SETTLED
 
 
 def fired_since(run: Run, record: Record) -> Optional[Record]:
@@ -89,10 +109,10 @@ def fired_since(run: Run, record: Record) -> Optional[Record]:
 
     Whoever begins one takes a generation above all, and whoever arms later has one above that. `record` is armed.json.
     """
-    fired = of(run, FIRED)
-    if fired is None or int(fired.get("generation") or 0) <= int(_armed_by(record) or 0):
+    back = fired(run)
+    if back is None or int(back.get("generation") or 0) <= int(_armed_by(record) or 0):
         return None
-    return fired
+    return back
 
 
 def _armed_by(record: Record) -> Any:
@@ -119,9 +139,9 @@ def since_back(run: Run) -> List[Record]:
 
     A way back is done once: who writes later what the run once wrote does so as somebody else.
     """
-    events, fired = run.events(), of(run, FIRED)
+    events, last = run.events(), fired(run)
     # Whoever brings files back takes a generation above all before: this holds also where the event itself is missing.
-    back = int(fired.get("generation") or 0) if fired is not None and done(fired) else -1
+    back = int(last.get("generation") or 0) if last is not None and done(last) else -1
     begin = 0
     for number, event in enumerate(events, 1):
         generation = event.get("generation")
@@ -145,13 +165,22 @@ def note_decision(run: Run, decision: Record) -> None:
 
 
 def forget_armed(run: Run, nonce: Any) -> bool:
-    """Take armed.json away if it still belongs to this nonce; whether nothing is armed now. Needs the lease lock."""
-    record = salvaged(run, ARMED)
+    """Take armed.json away if it still belongs to this nonce; whether nothing is armed now. Needs the lease lock.
+
+    A damaged one belongs to nobody else: under the lock only the owner of the lease, or who acts instead, comes here.
+    """
+    _, record = _readable(run, ARMED)
     if record is not None and record.get("nonce") != nonce:
         return False
     remove(run.path(ARMED))
     free_reserve(run)
     return True
+
+
+def set_aside(run: Run, name: str) -> None:
+    """Move a damaged record out of the way, once a person has decided instead."""
+    if is_damaged(run, name):
+        os.replace(run.path(name), run.path(f"{name}.damaged"))
 
 
 def reserve(run: Run, size: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional, Set
 
 from . import records, system
 from .failure import Failure
-from .state import FORMAT, Run, read_json, save_json
+from .state import FORMAT, Run, read_record, save_json
 
 
 def manifest(run: Run) -> Dict[str, Any]:
@@ -16,11 +16,9 @@ def manifest(run: Run) -> Dict[str, Any]:
     Raises:
         Failure: `not_captured` when the run has none; `newer_format`.
     """
-    content = read_json(run.path("snapshot", "manifest.json"))
+    content = read_record(run.path("snapshot", "manifest.json"))
     if content is None:
         raise Failure("not_captured", f"run {run.name} has no complete snapshot on this host")
-    if content.get("format", 0) > FORMAT:
-        raise Failure("newer_format", f"the snapshot of run {run.name} was written by a newer changectl")
     return content
 
 

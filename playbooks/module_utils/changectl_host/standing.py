@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from . import keeper, lease, records, systemd
 from . import witness as seen
@@ -17,18 +17,28 @@ def standing(args: Record) -> Record:
     `lease` is the host's, whichever run holds it; the rest is the run's. `keeper_running`: None when nothing is armed.
     """
     run = Run.of(args)
-    held, armed = lease.present(), records.armed(run)
+    held = lease.present()
+    armed, disarmed, fired = _at_one_moment(run)
     return {
         "lease": None if held is None else _told(held),
         "armed": armed,
-        "disarmed": records.of(run, records.DISARMED),
-        "fired": records.salvaged(run, records.FIRED),
+        "disarmed": disarmed,
+        "fired": fired,
         "touched": run.exists() and records.touched(run),
         "generation": run.header().get("generation"),
         "boot": boot_id(),
         "boot_seconds": boot_seconds(),
         "keeper_running": None if armed is None else _watched(run, armed),
     }
+
+
+def _at_one_moment(run: Run) -> Tuple[Optional[Record], Optional[Record], Optional[Record]]:
+    """What is armed, decided and brought back; a dead-man that acts meanwhile must not make them contradict."""
+    while True:
+        decided, back = records.of(run, records.DISARMED), records.fired(run)
+        armed = records.armed(run)
+        if (decided, back) == (records.of(run, records.DISARMED), records.fired(run)):
+            return armed, decided, back
 
 
 def _watched(run: Run, armed: Record) -> bool:

@@ -88,12 +88,11 @@ class Run:
             Failure: `newer_format` when a later version of this program wrote it.
         """
         try:
-            content = read_json(self.path("run.json")) or {}
-        except Failure:
+            return read_record(self.path("run.json")) or {}
+        except Failure as failure:
+            if failure.reason != "damaged_state":
+                raise
             return {"format": FORMAT, "run": self.name, "generation": self._last_generation()}
-        if content.get("format", FORMAT) > FORMAT:
-            raise Failure("newer_format", f"{self.folder} was written by a newer changectl: format {content['format']}")
-        return content
 
     def _last_generation(self) -> int:
         seen = [event.get("generation") for event in self.events()]
@@ -159,6 +158,21 @@ def read_json(path: str) -> Optional[Dict[str, Any]]:
         raise Failure("damaged_state", f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise Failure("damaged_state", f"{path} does not hold a JSON object")
+    return content
+
+
+def read_record(path: str) -> Optional[Dict[str, Any]]:
+    """A record of ours that carries its format; None when it does not exist.
+
+    Raises:
+        Failure: `damaged_state`; `newer_format` when a later version of this program wrote it.
+    """
+    content = read_json(path)
+    number = FORMAT if content is None else content.get("format", FORMAT)
+    if not isinstance(number, int):
+        raise Failure("damaged_state", f"{path} has the format {number!r}")
+    if number > FORMAT:
+        raise Failure("newer_format", f"{path} was written by a newer changectl: format {number}")
     return content
 
 

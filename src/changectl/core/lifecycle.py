@@ -100,8 +100,6 @@ def found_on(standing: Mapping[str, Any], *, begun: bool) -> Found:
     if standing.get("armed"):
         return Found.OPEN
     decided, fired = (_record(standing, name) for name in ("disarmed", "fired"))
-    if fired.get("damaged"):
-        return Found.OPEN  # what it did, and when, is not to be known: brought back once more is harmless
     if _generation(fired) > _generation(decided):  # the later one counts: what was disarmed may have been armed again
         done = fired.get("state") == "done" and fired.get("outcome") in ("restored", "nothing_to_do")
         return Found.RESTORED if done else Found.OPEN

@@ -52,9 +52,10 @@ def standing(**records: Any) -> dict[str, Any]:
         (standing(fired=DONE, disarmed={"outcome": "kept", "generation": 1}), Found.RESTORED),  # it acted later
         (standing(fired=DONE, disarmed={"outcome": "kept", "generation": 4}), Found.KEPT),  # and was changed again
         (standing(armed={"nonce": "n"}, disarmed={"outcome": "kept", "generation": 9}), Found.OPEN),
-        # What was done there is not to be known any more: brought back once more is harmless.
-        (standing(fired={"damaged": True}, disarmed={"outcome": "kept", "generation": 4}), Found.OPEN),
-        (standing(armed={"damaged": True}), Found.OPEN),
+        # Of damaged records the host says what its events tell: still armed, or brought back, or a way back begun.
+        (standing(armed={"damaged": True, "only": None}), Found.OPEN),
+        (standing(fired={"damaged": True, "state": "acting", "generation": 5}), Found.OPEN),
+        (standing(fired={**DONE, "damaged": True}), Found.RESTORED),
     ],
 )
 def test_what_a_host_has_on_record(answer: dict[str, Any], found: Found) -> None:
