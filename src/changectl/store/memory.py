@@ -19,9 +19,12 @@ class RunMemory:
         self._records = records
 
     def load_seconds(self, service: str) -> float | None:
-        """How long the service's last good start took; None: never measured."""
+        """How long the service's last good start took; None: never measured.
+
+        Only a record that says that the process was started then counts: the age of one that went on is no load time.
+        """
         for event in reversed(self._journal.select(runs=self._runs(service), kinds=("ready.outcome",))):
-            if event.body.get("ok"):
+            if event.body.get("ok") and event.body.get("started"):
                 return float(event.body["seconds"])
         return None
 

@@ -98,7 +98,7 @@ class Attempt(Hold):
         """Write the new bytes and start the service anew, by playbook."""
         edit = self.contact.edit
         write = {"path": edit.path, "expect": sha256(edit.before), "staged": self.stage(edit.after)}
-        self.about_to_start()
+        self.about_to_start("write")
         body = {"host": self.target.name, **write, "play": "apply"}
         with self.tools.interrupts.shielded(), self.recorder.acting("write", body) as outcome:
             self.wrote = True

@@ -12,13 +12,13 @@ from changectl.core.observed import Model, Observed
 from changectl.core.stopping import stop_timeout
 from changectl.workflow.lease import HostLease
 from changectl.workflow.ready import Deadline, NotReady, Ready, deadline_for, wait_ready
+from changectl.workflow.ready_record import came_up, failed, went_on
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
 PLAY_SPARE = 120.0  # seconds beyond waiting and stopping that a play may take
 LOCK_SPARE = 30.0  # seconds beyond the stop of a play that lost its contact until its lock is free
-LOG_RECORDED = 40  # lines of the log that a failed start leaves in the journal
 
 
 @dataclass
@@ -39,6 +39,8 @@ class Hold:
         touched: whether anything that the service sees may have been changed.
         restored: whether the host said that the saved files are back and the service was started on them.
         running: process id and start of the service's process before the last act.
+        seen: whether that could be looked at; if not, nobody knows whether the process after the act is a new one.
+        act: what was done to the service last: restart, write or restore.
         outage: seconds in which this instance was stopped or loading.
         log_cursor: the log's end before the last start.
         python: the interpreter that the door runs on, where the inventory names none.
@@ -57,6 +59,8 @@ class Hold:
     touched: bool = False
     restored: bool = False
     running: tuple[int, int | None] | None = None
+    seen: bool = False
+    act: str = ""
     outage: float = 0.0
     log_cursor: str | None = None
     python: str | None = None
@@ -85,7 +89,7 @@ class Hold:
 
     def restart(self) -> None:
         """A fresh start on the configuration as it is, for a baseline that is comparable with the trial."""
-        self.about_to_start()
+        self.about_to_start("restart")
         with self.tools.interrupts.shielded(), self.recorder.acting("restart", {"host": self.target.name}) as outcome:
             result = self.play("service", {}, action="restart")
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
@@ -96,7 +100,7 @@ class Hold:
         Only that file: what somebody else did to the others meanwhile is theirs, and the proof names it. Whatever an
         earlier play of this run still does on the host is shut out first, by a higher generation.
         """
-        self._log_end_known = self._seen()
+        self._log_end_known = self._look()
         if not self._log_end_known:
             self.touched, self._stopped_at = True, self.tools.clock.monotonic()
         self.lease.take_over()
@@ -123,20 +127,21 @@ class Hold:
         if not self._log_end_known:
             self.log_cursor = self.target.status().cursor
 
-    def _seen(self) -> bool:
+    def _look(self) -> bool:
         try:
-            self.about_to_start()
+            self.about_to_start("restore")
         except ChangectlError:
-            return False
-        return True
+            self.seen = False
+        return self.seen
 
-    def about_to_start(self) -> None:
-        """Remember what runs, where its log ends and since when the instance is out."""
+    def about_to_start(self, act: str) -> None:
+        """Remember what runs, where its log ends and since when the instance is out; `act`: what is done to it."""
+        self.act = act
         status = self.target.status()
         self.running = (status.process.pid, status.process.start_ticks) if status.process else None
         self.log_cursor = status.cursor
         self._stopped_at = self.tools.clock.monotonic()
-        self.touched = True
+        self.touched = self.seen = True
 
     def play(
         self, play: str, variables: Mapping[str, Any], *, action: str | None = None, drop: list[str] | None = None
@@ -207,24 +212,18 @@ class Hold:
             last,
             self.host_run_name,
         )
-        self.outage += self.tools.clock.monotonic() - self._stopped_at
-        self.recorder.note("ready.outcome", {**known, **self._told(result)})
+        out = self.tools.clock.monotonic() - self._stopped_at
+        if not (isinstance(result, Ready) and self.seen and result.status.identity == self.running):
+            self.outage += out  # else there was nothing to do, and the service was never stopped
+        self.recorder.note("ready.outcome", {**known, **self._told(result, out)})
         return result
 
-    def _told(self, result: Ready | NotReady) -> dict[str, Any]:
-        if isinstance(result, Ready):
-            return {"ok": True, "seconds": round(result.seconds, 3), "detail": result.detail}
-        redact = self.tools.secrets.redactor.text
-        told = {
-            "ok": False,
-            "seconds": round(result.seconds, 3),
-            "reason": result.reason,
-            "message": redact(result.text),
-            "log": redact("\n".join(result.log[-LOG_RECORDED:])),
-        }
-        if result.cause is not None:
-            told |= {"cause": result.cause.cause, "line": redact(result.cause.line), "hint": result.cause.hint}
-        return told
+    def _told(self, result: Ready | NotReady, out: float) -> dict[str, Any]:
+        if isinstance(result, NotReady):
+            return failed(result, self.tools.secrets.redactor.text)
+        # Where nobody could look before the act, nobody knows whether this is a new process.
+        is_new = self.seen and result.status.identity not in (None, self.running)
+        return came_up(result, out, self.act) if is_new else went_on(result)
 
 
 def log_end(answers: Sequence[Mapping[str, Any]]) -> str | None:

@@ -47,9 +47,13 @@ def _wanted(target: Target, last_load: float | None) -> Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """It answers: seconds from the process's start to the first real answer, and what it said."""
+    """It answers: seconds from the process's start to the first real answer, and what it said.
+
+    Only of a process that was just started are these seconds a load time; of any other one they are its age.
+    """
 
     seconds: float
+    waited: float  # seconds since the wait began
     pages: Pages
     status: Status
     log: Sequence[str]
@@ -166,7 +170,7 @@ def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
     if again.process is None or again.identity != wait.status.identity:
         return None  # it answered and was replaced meanwhile: the new process has to show that it stays
     loaded = again.running_for if again.running_for is not None else elapsed
-    return Ready(loaded, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
+    return Ready(loaded, elapsed, pages, again, [*wait.log, *again.log][-LOG_KEPT:], readiness.detail)
 
 
 def _too_late(wait: _Wait, deadline: Deadline, now: float, elapsed: float) -> NotReady:

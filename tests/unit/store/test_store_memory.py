@@ -50,3 +50,18 @@ def test_a_revert_that_was_refused_or_failed_settles_nothing(store: Store) -> No
         closed(store, run, outcome)
 
     assert unfinished(store) == ["r1", "r3"]  # what the failed one left is not known either
+
+
+def load_seconds(store: Store) -> float | None:
+    return RunMemory(store.journal, store.records).load_seconds("chat")
+
+
+def test_only_a_start_leaves_a_load_time(store: Store) -> None:
+    opened(store, "r1")
+    store.journal.append("r1", "ready.outcome", {"ok": True, "seconds": 37.0})  # an older record: nobody knows
+    assert load_seconds(store) is None
+
+    store.journal.append("r1", "ready.outcome", {"ok": True, "started": True, "seconds": 0.5})
+    store.journal.append("r1", "ready.outcome", {"ok": True, "started": False, "seconds": 3000.0})
+    store.journal.append("r1", "ready.outcome", {"ok": False, "seconds": 600.0})
+    assert load_seconds(store) == 0.5
