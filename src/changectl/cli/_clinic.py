@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from changectl.cli._options import HostOptions
 from changectl.cli._patients import patients
 from changectl.cli._progress import ProgressReporter
 from changectl.cli.wiring import clinic
 from changectl.core.doctor import Examination
+from changectl.core.errors import ChangectlError
+from changectl.core.history_events import SUMMARY_KINDS
+from changectl.core.history_runs import endings, runs
+from changectl.core.project import Project
 from changectl.reports.printer import Printer
+from changectl.store import open_store
 from changectl.workflow.doctor import Instruments, Patient, examine
 from changectl.workflow.interrupts import Interrupted, Interrupts
 
@@ -49,9 +55,20 @@ def look_at_all(words: Sequence[str], options: HostOptions, printer: Printer) ->
     for group in groups:
         place.secrets.learn_host(group[0].host.variables, None)
         place.secrets.spare([group[0].host.name])
-    tools = replace(place.tools, stop=_Stop(place.interrupts))
+    tools = replace(place.tools, stop=_Stop(place.interrupts), ended=_ended(place.project))
     with place.interrupts.listening():
         return _together(groups, tools, place.reporter)
+
+
+def _ended(project: Project) -> Mapping[str, str]:
+    """How the runs of the project ended; nothing where there is no record, or one that cannot be read."""
+    if not Path(project.database).exists():
+        return {}
+    try:
+        with open_store(Path(project.database), Path(project.key_file)) as store:
+            return endings(runs(store.journal.select(kinds=SUMMARY_KINDS)))
+    except ChangectlError:
+        return {}
 
 
 def _together(groups: Sequence[Sequence[Patient]], tools: Instruments, reporter: ProgressReporter) -> list[Examination]:

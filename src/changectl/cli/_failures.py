@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from changectl.core.errors import ChangectlError, InputError, Problem
+from changectl.reports._commands import apart
 from changectl.reports.printer import Printer
 
 INTERRUPTED = 130
@@ -61,7 +62,9 @@ def tell(code: int, show: Callable[[], None], where: str) -> int:
         with contextlib.suppress(OSError, ValueError):
             if not isinstance(error, BrokenPipeError):
                 why = f"{type(error).__name__}: {error}"
-                Printer().note(f"it ended with exit code {code}, but that could not be shown ({why}); see: {where}")
+                Printer().note(
+                    apart(f"it ended with exit code {code}, but that could not be shown ({why}); see: {where}")
+                )
         silence()
     return code
 
@@ -125,5 +128,5 @@ def _for_people(error: BaseException, message: str) -> str:
         hint = f"Try '{error.ctx.command_path} --help'."
         return f"{error.ctx.get_usage()}\n{hint}\n\nError: {message}"
     if isinstance(error, ChangectlError | click.ClickException | KeyboardInterrupt | click.Abort):
-        return message
+        return apart(message)
     return f"{message}\nRun the same command with --debug for the traceback."

@@ -29,7 +29,7 @@ def demand_inventory(project: Project) -> Project:
     if inventory.exists():
         return project
     if project.file is None:
-        hint = "go into the folder of your project, start one (changectl init DIR), or name an inventory: -i PATH"
+        hint = "go into the folder of your project, name an inventory (-i PATH), or start a project: changectl init DIR"
         raise InputError(Problem(f"there is no project here: {_searched(project)}, and no inventory", hint=hint))
     hint = f"write your hosts there, name another file in {show(Path(project.file))}, or give one: -i PATH"
     raise InputError(Problem("there is no such inventory", show(inventory), hint=hint))

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Tone, Verbatim
-from changectl.reports.printer import Printer
+from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table, Tone, Verbatim
+from changectl.reports.printer import Printer, safe
 
 _STYLES: Mapping[Tone, str | None] = {
     "plain": None,
@@ -27,8 +27,11 @@ def print_blocks(blocks: Sequence[Block], printer: Printer) -> None:
                 printer.line()
             printer.paragraph(block.text, style="bold" if block.level < 3 else "underline")
         elif isinstance(block, Line):
-            mark = "- " if block.text.startswith("- ") else ""
-            printer.paragraph(block.text.removeprefix(mark), style=_STYLES[block.tone], first=mark)
+            _line(block.text, block.tone, printer)
+        elif isinstance(block, Command):
+            if block.purpose:
+                _line(f"{block.purpose}:", block.tone, printer)
+            printer.line(f"  {safe(block.text, lines=False)}")  # never folded: half a command is another command
         elif isinstance(block, Facts):
             width = max((len(name) for name, _ in block.pairs), default=0)
             for name, value in block.pairs:
@@ -38,6 +41,11 @@ def print_blocks(blocks: Sequence[Block], printer: Printer) -> None:
         elif isinstance(block, Verbatim):
             for line in block.text.removesuffix("\n").split("\n"):
                 printer.line(line, style=_DIFF_STYLES.get(line[:1]))
+
+
+def _line(text: str, tone: Tone, printer: Printer) -> None:
+    mark = "- " if text.startswith("- ") else ""
+    printer.paragraph(text.removeprefix(mark), style=_STYLES[tone], first=mark)
 
 
 def print_document(document: Mapping[str, Any], printer: Printer) -> None:

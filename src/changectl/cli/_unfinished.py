@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from changectl.core.history_runs import RunSummary
+from changectl.reports._commands import apart
 from changectl.reports.printer import Printer
 
 
@@ -19,4 +20,4 @@ def tell_unfinished(runs: Sequence[RunSummary], holders: Mapping[str, bool], pri
     for run in runs:
         if run.unfinished and not holders.get(run.run, False):
             text = f"run {run.run} on service {run.service} was cut off; settle it: changectl recover {run.run}"
-            printer.note(text, style="red")
+            printer.note(apart(text), style="red")

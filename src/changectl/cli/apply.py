@@ -13,7 +13,7 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
 @click.command(
     short_help="Change one thing per step; keep it or restore.",
     epilog=example(
-        "changectl apply changeplans/0001-more-slots.yml",
+        "changectl apply changeplans/0001-more-sequences.yml",
         "changectl apply -i inventory/lab.yml --json plan.yml > result.json",
     ),
 )

@@ -30,6 +30,7 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: st
     from changectl.core.wording import load_words
     from changectl.reports import preview as report
     from changectl.reports._blocks import Line
+    from changectl.reports._commands import told
 
     measured = load_words(order.plan, order.service)
     found: list[Block] = []
@@ -40,7 +41,7 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: st
                 one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps
             )
     end = Line("apply would proceed", "good") if code == 0 else Line("apply would refuse", "bad")
-    waiting = [Line(unfinished, "bad")] if unfinished else []
+    waiting = told(unfinished, "bad") if unfinished else []
     return [*found, Line(""), *waiting, end]
 
 
@@ -71,7 +72,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: 
 
 @click.command(
     short_help="Look at the hosts and tell what apply would do.",
-    epilog=example("changectl plan changeplans/0001-more-slots.yml"),
+    epilog=example("changectl plan changeplans/0001-more-sequences.yml"),
 )
 @click.argument("plan", type=click.Path(path_type=Path))
 @host_options

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     short_help="Settle a run that was cut off.",
     epilog=example("changectl recover", "changectl recover 20261130-081502-chat-k3f7"),
 )
-@click.argument("run", metavar="RUN", required=False)
+@click.argument("run", metavar="[RUN]", required=False)
 @click.option(
     "--continue",
     "go_on",
@@ -95,8 +95,9 @@ def _show(
     printer: Printer,
     output: OutputOptions,
 ) -> None:
-    from changectl.cli._present import print_document
+    from changectl.cli._present import print_blocks, print_document
     from changectl.cli._result import run_document, show_run
+    from changectl.reports._commands import told
     from changectl.workflow.recover import exit_code
 
     events = work.store.journal.events
@@ -109,9 +110,12 @@ def _show(
     if not endings and not errors:
         printer.line("No run is unfinished: there is nothing to recover.")
     for name, ending in endings:
-        show_run(events(name), ending, exit_code(ending), printer, as_json=False)
+        own = events(name)
+        reverts = next((event.body.get("reverts") for event in own if event.kind == "run.opened"), None)
+        reverted = events(str(reverts)) if reverts else ()
+        show_run(own, ending, exit_code(ending), printer, as_json=False, reverted=reverted)
     for name, error in errors:
-        printer.line(f"run {name} is still open: {error}", style="red")
+        print_blocks(told(f"run {name} is still open: {error}", "bad"), printer)
 
 
 def _recover(name: str, work: Workplace, *, go_on: bool) -> Ending:

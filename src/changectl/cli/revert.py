@@ -17,7 +17,7 @@ from changectl.cli._options import HostOptions, OutputOptions, example, host_opt
     is_flag=True,
     help="Only for a run that was cut off, or whose way back failed: accept what stands on the hosts now, unchanged.",
 )
-@click.option("--reason", default="", help="Why, for whoever reads the history.")
+@click.option("--reason", default="", help="Why, for whoever reads the history; --accept-present needs it.")
 @wait_option
 @host_options
 @output_options
@@ -34,10 +34,13 @@ def command(run: str, accept_present: bool, reason: str, wait: float, hosts: Hos
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
     from changectl.core import history
+    from changectl.core.errors import InputError
     from changectl.reports.printer import Printer
     from changectl.workflow import revert as workflow
     from changectl.workflow.revert import Revert, exit_code, later_run, what_to_revert
 
+    if accept_present and not reason.strip():
+        raise InputError("say why what stands there is right: --reason TEXT")
     printer = Printer()
     with workplace(hosts, printer, wait=wait) as work:
         journal = work.store.journal
@@ -57,6 +60,7 @@ def command(run: str, accept_present: bool, reason: str, wait: float, hosts: Hos
             new, ending = workflow.revert(order, placed, later, work.tools, reread)
 
         def show() -> None:
-            show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json)
+            reverted = journal.events(name)
+            show_run(journal.events(new), ending, exit_code(ending), printer, as_json=output.json, reverted=reverted)
 
         return tell(exit_code(ending), show, f"changectl show {new}")

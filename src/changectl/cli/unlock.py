@@ -31,6 +31,7 @@ def command(service: str, reason: str, output: OutputOptions) -> int:
     from changectl.cli._present import print_document
     from changectl.cli._record import check_word, reading
     from changectl.core.errors import InputError
+    from changectl.reports._commands import apart
     from changectl.reports.printer import Printer
 
     if not reason.strip():
@@ -46,10 +47,10 @@ def command(service: str, reason: str, output: OutputOptions) -> int:
     if held is None:
         Printer().line(f"nobody holds the lock of service {service}")
         return 0
-    Printer().line(f"broke the lock of service {service}: {held}")
-    Printer().line(
-        f"what that run left behind is not known: changectl status {service}, then changectl recover {held.run}"
-    )
+    printer = Printer()
+    printer.line(f"broke the lock of service {service}: {held}")
+    printer.line(apart(f"what that run left behind is not known; look: changectl status {service}"))
+    printer.line(apart(f"then settle it: changectl recover {held.run}"))
     return 0
 
 

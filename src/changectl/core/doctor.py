@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from changectl.core import doctor_host
 from changectl.core.doctor_facts import Check, Facts, Greeting, Proof
-from changectl.core.doctor_leftovers import leftovers
+from changectl.core.doctor_leftovers import controller_of, held, holder, how_ended, leftovers
 
 OLDEST = (3, 8)  # Python that the host program runs on
 LATEST = 1.0  # seconds after its deadline at which the dead-man has begun at last
@@ -51,7 +51,7 @@ def exit_code(examinations: Sequence[Examination]) -> int:
 
 def checks(facts: Facts) -> tuple[Check, ...]:
     """All checks of one host; what could not be looked at is `unknown`, and says because of which check."""
-    found = {check.name: check for check in [*_contact(facts), *_told(facts), *_proof(facts.proof)]}
+    found = {check.name: check for check in [*_contact(facts), *_told(facts), *_proof(facts)]}
     return tuple(
         found.get(name) or _unseen(name, facts, required=required)
         for name, required in NAMES.items()
@@ -101,7 +101,7 @@ def _sudo(facts: Facts, greeting: Greeting) -> Check:
     if greeting.uid == 0:
         asked = "with the password that was given" if facts.password else "nothing was asked"
         return Check("sudo", "ok", f"root through sudo, {asked}" if facts.become else "root, without sudo")
-    todo = "nothing, if all that the services need belongs to that user; else set ansible_become: true"
+    todo = "set ansible_become: true, unless all that the services need belongs to that user"
     return Check("sudo", "advice", f"acts as {user}, not as root", todo)
 
 
@@ -135,7 +135,7 @@ def _told(facts: Facts) -> list[Check]:
     """What the host tells of itself."""
     found = [] if facts.clock is None else [doctor_host.clock(facts)]
     if facts.leftovers is not None:
-        found.append(leftovers(facts.leftovers))
+        found.append(leftovers(facts.leftovers, facts.ended))
     told = facts.told
     if told is None:
         return found
@@ -164,22 +164,33 @@ def _same_python(facts: Facts) -> list[Check]:
     return [Check("same_python", "advice", f"reading on {here}, plays on {plays}", todo, required=False)]
 
 
-def _proof(proof: Proof | None) -> list[Check]:
+def _proof(facts: Facts) -> list[Check]:
+    proof = facts.proof
     if proof is None:
         return []
     if not proof.begun:
-        return [_dead_man(proof)]
+        return [_dead_man(proof, facts)]
     if proof.left:
         todo = "look at the host again; once nothing is armed there, take away what is named"
-        return [_dead_man(proof), Check("taken_away", "failed", "; ".join(proof.left), todo)]
-    return [_dead_man(proof), Check("taken_away", "ok", "nothing of this look is left")]
+        return [_dead_man(proof, facts), Check("taken_away", "failed", "\n".join(proof.left), todo)]
+    return [_dead_man(proof, facts), Check("taken_away", "ok", "nothing of this look is left")]
 
 
-def _dead_man(proof: Proof) -> Check:
+def _not_now(proof: Proof, facts: Facts) -> Check:
+    """Somebody has the host: whoever the host itself lists, and how that run ended, where the record has its end."""
+    todo = "look again when that run has ended, or its lease is over"
+    live = held(facts.leftovers or ())
+    if not live:
+        return Check("dead_man", "unknown", f"not proven now: {proof.why}", todo)
+    figure = f"not proven now: {holder(live[0])} has the lease of this host"
+    known = controller_of(live[0]) in facts.ended
+    return Check("dead_man", "unknown", figure, how_ended(live[0], facts.ended) if known else todo)
+
+
+def _dead_man(proof: Proof, facts: Facts) -> Check:
     match proof.state:
         case "not_now":
-            todo = "look again when that run has ended"
-            return Check("dead_man", "unknown", f"not proven now: {proof.why}", todo)
+            return _not_now(proof, facts)
         case "lost":
             return Check("dead_man", "unknown", proof.why, "look again when the host answers")
         case "failed":
@@ -188,5 +199,5 @@ def _dead_man(proof: Proof) -> Check:
     figure = f"began {late * 1000:.0f} ms after its deadline, and the saved bytes were back in {seconds * 1000:.0f} ms"
     if proof.reboot_safe:
         return Check("dead_man", "ok", f"{figure}; kept by {proof.keeper}, over a restart of the host too")
-    todo = "nothing, or let systemd and root keep watch"
+    todo = "where a restart of the host must not stop it: let systemd and root keep watch"
     return Check("dead_man", "advice", f"{figure}; {proof.unsafe_why}", todo)

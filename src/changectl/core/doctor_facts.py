@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -110,6 +110,7 @@ class Leftover(Answer):
     armed: bool = False
     live: bool = False
     owner: str | None = None
+    controller: str | None = None  # of a lease: the run that took it; another one where a run is taken back
     size: int = 0
 
 
@@ -154,6 +155,7 @@ class Facts:
         trouble: what kept us from talking to it, and `said`: in its own words.
         clock: seconds by which the host's clock is ahead of the controller's.
         clock_doubt: seconds by which that may be wrong.
+        ended: the runs that the controller's record has an end of, each with how it ended, in words.
     """
 
     local: bool
@@ -168,6 +170,7 @@ class Facts:
     clock: float | None = None
     clock_doubt: float = 0.0
     proof: Proof | None = None
+    ended: Mapping[str, str] = field(default_factory=dict)
     unread: str = ""  # why the host, though reached, did not tell the rest
 
 

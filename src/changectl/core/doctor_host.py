@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from changectl.core.doctor_facts import Check, Facts, Folder, State, Systemd, Temporary
@@ -27,7 +28,7 @@ def room(found: Sequence[Folder]) -> Check:
 def _together(checks: Sequence[Check]) -> Check:
     """One check for several folders: the worst state, every figure."""
     worst = max(checks, key=lambda check: _WORST.index(check.state))
-    todo = "; ".join(dict.fromkeys(check.todo for check in checks if check.todo))
+    todo = "\n".join(dict.fromkeys(check.todo for check in checks if check.todo))
     figure = "; ".join(dict.fromkeys(check.figure for check in checks))
     return Check(worst.name, worst.state, figure, todo, worst.required)
 
@@ -44,7 +45,7 @@ def _state_folder(folder: Folder) -> Check:
         return Check("state_folder", "failed", f"{folder.path}: {folder.writes}", todo)
     if folder.stale:
         return Check("state_folder", "advice", f"{where}; an earlier look left {', '.join(folder.stale)}",
-                     f"rm -r {' '.join(folder.stale)}")  # fmt: skip
+                     f"take that away: {shlex.join(['rm', '-r', *folder.stale])}")  # fmt: skip
     if system in ("tmpfs", "ramfs"):
         todo = "put it on a disk: what lies there is gone after a restart of the host, and nothing comes back then"
         return Check("state_folder", "advice", where, todo)
@@ -77,10 +78,10 @@ def attributes(found: Sequence[Folder], selinux: str | None) -> Check:
     if any(folder.attributes is None or folder.acl is None for folder in found):
         return Check("attributes", "unknown", f"not tried: nothing can be written there; {security}", required=False)
     if lacking:
-        todo = "nothing, unless configuration files with such attributes lie on that file system too"
-        return Check("attributes", "advice", f"{'; '.join(lacking)}; {security}", todo, required=False)
+        figure = f"{'; '.join(lacking)}; {security}; it matters where configuration files there have such attributes"
+        return Check("attributes", "advice", figure, required=False)
     if selinux == "enforcing" and label and any(word in label for word in _LABELS_OF_NOBODY):
-        todo = f"restorecon -R {found[0].place}"
+        todo = f"have it labelled: {shlex.join(['restorecon', '-R', found[0].place])}"
         return Check("attributes", "advice", f"attributes and access lists work; {security}", todo, required=False)
     return Check("attributes", "ok", f"attributes and access lists work; {security}", required=False)
 
@@ -111,8 +112,8 @@ def clock(facts: Facts) -> Check:
 def systemd(found: Systemd | None, *, root: bool) -> Check:
     """Whether the dead-man can be a unit of systemd."""
     if found is None:
-        todo = "nothing; the dead-man is a process of its own then, which does not outlive a restart of the host"
-        return Check("systemd", "advice", "this host was not booted with it", todo)
+        figure = "this host was not booted with it: the dead-man is a process, which does not outlive a restart"
+        return Check("systemd", "advice", figure)
     if found.problem or found.state is None:
         return Check("systemd", "failed", found.problem or "it does not tell its state", "see: systemctl status")
     if found.transient:
@@ -135,7 +136,7 @@ def reload(found: Systemd | None) -> Check:
     if found.reload is None:
         return Check("daemon_reload", "unknown", "systemd does not tell", required=False)
     if found.reload:
-        todo = "let whoever edited them say whether they are meant: systemctl daemon-reload brings all into force"
+        todo = "ask whoever edited them; if all of them are meant: systemctl daemon-reload"
         return Check("daemon_reload", "advice", f"edited and not read yet: {', '.join(found.reload)}", todo,
                      required=False)  # fmt: skip
     return Check("daemon_reload", "ok", "no unit waits for it", required=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from changectl.core.doctor_facts import Check, Leftover
 from changectl.core.precheck import format_bytes
@@ -10,31 +10,60 @@ from changectl.core.precheck import format_bytes
 PREFIX = "doctor-"  # how the names of a doctor's own runs begin
 
 
-def leftovers(found: Sequence[Leftover]) -> Check:
-    """What of ours lies or runs there, and what of it is in the way."""
+def leftovers(found: Sequence[Leftover], ended: Mapping[str, str]) -> Check:
+    """What of ours lies or runs there, and what of it is in the way.
+
+    Args:
+        found: all that the host told.
+        ended: the runs that have their end in the record, each with how it ended.
+    """
     folders = [item for item in found if item.what == "run" and not item.armed and not _of_doctor(item)]
     size = format_bytes(sum(item.size for item in folders))
     kept = f"folders of runs, their way back: {len(folders)} ({size})" if folders else "no folders of runs"
-    live = [item for item in found if item.what == "lease" and item.live]
+    live = held(found)
     at_work = {item.run for item in live}
     stuck = [item for item in found if item.armed and item.run not in at_work]
     if stuck:
-        todo = "; ".join(map(_how_back, stuck))
+        todo = "\n".join(map(_how_back, stuck))
         return Check("leftovers", "failed", f"armed, and nobody is at work: {_named(stuck)}", todo)
     loose = [item for item in found if _in_the_way(item, at_work)]
-    working = "".join(f"; {item.run} of {item.owner or 'somebody'} is at work" for item in live)
-    if loose:
-        return Check("leftovers", "advice", f"{_named(loose)}; {kept}{working}", "; ".join(map(_how, loose)))
+    over = [item for item in live if controller_of(item) in ended]
+    working = "".join(f"; {holder(item)} is at work, or ended a moment ago" for item in live if item not in over)
+    if loose or over:
+        todo = "\n".join([*(how_ended(item, ended) for item in over), *map(_how, loose)])
+        named = _named([*loose, *over])
+        return Check("leftovers", "advice", f"{named}; {kept}{working}", todo)
     return Check("leftovers", "ok", kept + working)
+
+
+def held(found: Sequence[Leftover]) -> list[Leftover]:
+    """The leases that are not over."""
+    return [item for item in found if item.what == "lease" and item.live]
+
+
+def holder(item: Leftover) -> str:
+    """Who has the host."""
+    return f"run {controller_of(item) or '(unknown)'} of {item.owner or 'somebody'}"
+
+
+def how_ended(item: Leftover, ended: Mapping[str, str]) -> str:
+    """How the run ended that still has the host; it may end with the command that settles it."""
+    return f"{holder(item)} {ended[controller_of(item)]}"
+
+
+def controller_of(item: Leftover) -> str:
+    """The run that took a lease, as the record calls it: the folder on the host has the step behind it."""
+    run = (item.run or "").partition("/")[0]
+    return item.controller or run.rpartition(".")[0] or run
 
 
 def _how_back(item: Leftover) -> str:
     """How an armed run is brought back; its controller calls it by the folder's name without the step."""
-    by_hand = item.how or "see docs/how-to/restore-by-hand.md"
+    _, program, rest = item.how.rpartition("python3 ")
+    by_hand = f"on the host itself: {program}{rest}" if program else item.how or "see docs/how-to/restore-by-hand.md"
     if _of_doctor(item):
-        return f"{item.run}: {by_hand}; then rm -r {item.place}"
-    run = (item.run or "").partition("/")[0]
-    return f"{item.run}: changectl recover {run.rpartition('.')[0] or run}, or {by_hand}"
+        return f"{item.run}: {by_hand}\nthen: rm -r {item.place}"
+    return f"{item.run}: changectl recover {controller_of(item)}\nor {by_hand}"
 
 
 def _of_doctor(item: Leftover) -> bool:

@@ -126,6 +126,17 @@ def open_work(events: Iterable[Event]) -> list[RunSummary]:
     return [run for run in runs(events) if run.is_open_work]
 
 
+def endings(found: Iterable[RunSummary]) -> dict[str, str]:
+    """How each run ended that has its end, in words; with the command that settles it, where that is left to do."""
+    told = {}
+    for run in found:
+        if run.outcome == OPEN:
+            continue
+        end = "ended" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+        told[run.run] = f"{end} and is not settled: changectl revert {run.to_revert}" if run.needs_person else end
+    return told
+
+
 def summarise(events: Sequence[Event]) -> RunSummary:
     """One run from its events, oldest first; at least one."""
     opened = _last(events, kinds.RUN_OPENED)

@@ -47,4 +47,13 @@ class Verbatim:
     text: str
 
 
-Block = Heading | Line | Facts | Table | Verbatim
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a person copies into a shell: whole, on a line of its own below what it is for, with nothing beside it."""
+
+    text: str
+    purpose: str = ""  # "": said by the block before
+    tone: Tone = "plain"  # of the purpose
+
+
+Block = Heading | Line | Facts | Table | Verbatim | Command

@@ -10,6 +10,7 @@ from changectl.core.audit_journal import RunAccount
 from changectl.core.audit_witness import Witnesses
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line
+from changectl.reports._commands import told
 from changectl.reports._runs import FORMAT
 
 NOT_ASKED = (
@@ -56,7 +57,7 @@ def as_blocks(audit: Audit, record: str) -> list[Block]:
     blocks += [
         _word(linked, "every event is there, unchanged and in its place", good=audit.linked),
         _word(complete, _complete(audit), good=audit.complete),
-        Line(f"{seen}: {_witnessed(audit)}", "good" if audit.witnessed else "warning"),
+        *told(f"{seen}: {_witnessed(audit)}", "good" if audit.witnessed else "warning"),
     ]
     blocks += [Line(_open_words(run), "warning") for run in audit.open_runs]
     for armed in audit.unasked if audit.witnesses.heads or audit.witnesses.silent else ():

@@ -7,7 +7,7 @@ from typing import Any
 from changectl.core.history import EditEnd, RunStory, StepStory, edit_end
 from changectl.core.history_events import text_of
 from changectl.core.ports import Json
-from changectl.reports._blocks import Block, Heading, Line, Tone, Verbatim
+from changectl.reports._blocks import Block, Command, Heading, Line, Tone, Verbatim
 from changectl.reports._runs import FORMAT
 
 _TONES: dict[str, Tone] = {"in_force": "good", "not_known": "bad"}
@@ -23,8 +23,10 @@ def as_blocks(story: RunStory, step: int | None = None) -> list[Block]:
     """Every edit under its step, host and file, with what became of it."""
     run, edits = story.run, _chosen(story, step)
     if not edits:
-        more = f"; what it was to take back: changectl diff {run.reverts}" if run.reverts else ""
-        return [Line(f"run {run.run} recorded no edit{more}", "quiet")]
+        none = f"run {run.run} recorded no edit"
+        if not run.reverts:
+            return [Line(none, "quiet")]
+        return [Command(f"changectl diff {run.reverts}", f"{none}; what it was to take back", "quiet")]
     blocks: list[Block] = []
     for each, edit in edits:
         place = f"{run.run}/{each.summary.number} {text_of(edit, 'host')}: {text_of(edit, 'path')}"

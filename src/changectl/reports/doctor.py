@@ -8,6 +8,7 @@ from typing import Any
 from changectl.core.doctor import Examination, exit_code
 from changectl.core.doctor_facts import Check, Proof, State
 from changectl.reports._blocks import Block, Heading, Line, Tone
+from changectl.reports._commands import told
 from changectl.reports._runs import FORMAT
 
 _TONES: dict[State, Tone] = {"ok": "good", "advice": "warning", "failed": "bad", "unknown": "warning"}
@@ -63,7 +64,7 @@ def _host(one: Examination) -> list[Block]:
 
 def _lines(check: Check) -> list[Block]:
     word = check.state if check.required or check.state in ("ok", "advice") else f"{check.state}, only advice"
-    lines: list[Block] = [Line(f"{check.name}: {word}: {check.figure}", _TONES[check.state])]
+    lines = told(f"{check.name}: {word}: {check.figure}", _TONES[check.state])
     if check.state != "ok" and check.todo:
-        lines.append(Line(f"- {check.todo}"))
+        lines += told(check.todo, mark="- ")
     return lines

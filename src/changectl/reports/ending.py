@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from changectl.core.history import RunStory, StepStory
 from changectl.core.history_events import text_of
+from changectl.core.history_places import HostFolder
 from changectl.core.history_runs import UNPROVEN
 from changectl.core.ports import Json
+from changectl.core.units import format_duration
 from changectl.reports import _figures as figures
 from changectl.reports import _words as words
-from changectl.reports._blocks import Block, Facts, Heading, Line, Table
+from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table
+from changectl.reports._commands import told
 
 MOST_ROWS = 12  # figures that a screen has room for
 MOST_REASONS = 5
@@ -26,20 +30,30 @@ _MEANING = {
     "aborted": "it ended before anything was changed",
 }
 _IN_PLACE = ("the configuration already says so", "the saved configuration is in place already")  # of apply, of revert
-_ON_HOST = "python3 /var/lib/changectl/runs/{folder}/program.pyz"
-_ELSEWHERE = "`verify` instead of `restore` compares; a service with a state_dir has its runs/ there"
 
 
-def as_blocks(story: RunStory, exit_code: int) -> list[Block]:
-    """The outcome first and last, the next command below it; for each step why, and the figures that decided."""
+def as_blocks(
+    story: RunStory, exit_code: int, folders: Sequence[HostFolder] = (), *, once: bool = False
+) -> list[Block]:
+    """The outcome first and last, the next commands below it; for each step why, and the figures that decided.
+
+    Args:
+        story: the run's.
+        exit_code: of the command.
+        folders: where its way back lies on the hosts.
+        once: say the outcome only last, where it stays in sight.
+    """
     outcome = _outcome(story, exit_code)
-    blocks: list[Block] = [outcome]
+    body: list[Block] = []
     if story.run.reverts:
-        blocks += [*map(Line, story.text.splitlines()), *_failed_proofs(story.verify)]
+        unsaid = "\n".join(line for line in story.text.splitlines() if line not in outcome.text)
+        body += [*told(unsaid), *_failed_proofs(story.verify)]
     for step in story.steps:
         if step.summary.started_at is not None:
-            blocks += _step(step)
-    return [*blocks, Line(""), outcome, Facts(_next(story))]
+            body += _step(step)
+    if not body or once:
+        return [*body, *([Line("")] if body else []), outcome, *_next(story, folders)]
+    return [outcome, *body, Line(""), outcome, *_next(story, folders)]
 
 
 def _outcome(story: RunStory, exit_code: int) -> Line:
@@ -55,29 +69,53 @@ def _outcome(story: RunStory, exit_code: int) -> Line:
     return Line(f"{run.outcome}: {text} ({about}, exit code {exit_code})", words.tone(run.outcome))
 
 
-def _next(story: RunStory) -> list[tuple[str, str]]:
-    """What to type next; the names of commands are whole, to be copied."""
+def _next(story: RunStory, folders: Sequence[HostFolder]) -> list[Block]:
+    """What to type next; every command whole, to be copied."""
     run = story.run
-    pairs = [("the whole story", f"changectl show {run.run}")]
-    if run.outcome in ("revert_unverified", "revert_failed"):
-        pairs += _way_on(story)
+    blocks: list[Block] = [Command(f"changectl show {run.run}", "the whole story")]
+    if run.outcome in UNPROVEN:
+        blocks += _way_on(story, folders)
     elif any(step.summary.changed_something for step in story.steps):
-        pairs.append(("take it back", f"changectl revert {run.run}"))
+        blocks.append(Command(f"changectl revert {run.run}", "take it back"))
     elif run.outcome in ("refused", "aborted") and not run.reverts:
-        pairs.append(("look again", f"changectl plan {run.plan}"))
-    return pairs
+        blocks.append(Command(f"changectl plan {shlex.quote(run.plan)}", "look again"))
+    return blocks
 
 
-def _way_on(story: RunStory) -> list[tuple[str, str]]:
+def _way_on(story: RunStory, folders: Sequence[HostFolder]) -> list[Block]:
     """What a person can do where the old state is not back, or not proven."""
-    run = story.run
-    unproven = [step.summary.number for step in story.steps if step.summary.outcome in UNPROVEN]
-    folder = f"{run.to_revert}.{unproven[-1] if unproven else 'STEP'}"
+    again = f"changectl revert {story.run.to_revert}"
     return [
-        ("once the cause is mended", f"changectl revert {run.to_revert}"),
-        ("or accept what is there", f"changectl revert {run.to_revert} --accept-present --reason TEXT"),
-        ("or by hand, on the host", f"{_ON_HOST.format(folder=folder)} restore, then start the service; {_ELSEWHERE}"),
+        Command(again, "once the cause is mended"),
+        Command(f"{again} --accept-present --reason TEXT", "or accept what is there"),
+        *_on_hosts(_concerned(story, folders)),
     ]
+
+
+def _concerned(story: RunStory, folders: Sequence[HostFolder]) -> list[HostFolder]:
+    """The folders that matter now: where a dead-man is armed, else those of the last step that is not back."""
+    unproven = [step.summary.number for step in story.steps if step.summary.outcome in UNPROVEN]
+    last = unproven[-1] if unproven else max((folder.step for folder in folders), default=0)
+    return [one for one in folders if one.armed] or [one for one in folders if one.step == last]
+
+
+def _on_hosts(folders: Sequence[HostFolder]) -> list[Block]:
+    blocks: list[Block] = []
+    for folder in folders:
+        if folder.armed:
+            when = (
+                "" if folder.lease is None else f" ({format_duration(folder.lease)} after this run's last sign of life)"
+            )
+            text = (
+                f"the dead-man on {folder.host} is still armed: when the lease is over{when}, it brings the saved files"
+            )
+            blocks.append(Line(f"{text} back, unless they are back by then", "warning"))
+        if folder.by_hand:
+            blocks.append(Command(folder.by_hand, f"or by hand, on {folder.host}"))
+        else:
+            text = f"or by hand, on {folder.host}: the program is in the folder runs/{folder.name} of its state folder"
+            blocks.append(Line(text))
+    return blocks
 
 
 def _step(step: StepStory) -> list[Block]:
@@ -104,7 +142,7 @@ def _reasons(step: StepStory) -> list[Block]:
     texts = figures.reasons(step.reasons, step.rows) if decided else []
     if not decided or (step.summary.outcome not in ("kept", "reverted") and step.summary.text):
         texts += figures.unsaid(step.summary.text, step.reasons) or [step.summary.reason]
-    lines: list[Block] = [Line(f"- {text}") for text in texts[:MOST_REASONS] if text]
+    lines = [block for text in texts[:MOST_REASONS] if text for block in told(text, mark="- ")]
     left = len(texts) - MOST_REASONS
     return [*lines, Line(f"- and {left} more", "quiet")] if left > 0 else lines
 
@@ -143,15 +181,16 @@ def _cells(row: Json) -> list[str]:
 def _failed_checks(step: StepStory) -> list[Block]:
     """The pre-checks that did not pass, and the plan's own tests that failed."""
     failed = [
-        Line(
+        block
+        for check in step.prechecks
+        if text_of(check, "state") in ("failed", "unknown")
+        for block in told(
             f"{text_of(check, 'level')} pre-check {text_of(check, 'name')} on {text_of(check, 'host')} "
             f"{text_of(check, 'state')}: {text_of(check, 'detail')}",
             "bad" if text_of(check, "level") == "required" else "warning",
         )
-        for check in step.prechecks
-        if text_of(check, "state") in ("failed", "unknown")
     ]
-    tests = [
+    tests: list[Block] = [
         Line(f"tests on {text_of(body, 'host')}: {words.plain(body.get('failed'))} failed", "bad")
         for body in step.checks
         if body.get("ok") is False

@@ -9,6 +9,7 @@ from typing import Any
 from changectl.core.precheck import FOLLOWING, CheckResult, ThreeValues, root_causes
 from changectl.core.units import format_duration
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Tone, Verbatim
+from changectl.reports._commands import told
 
 WAY_BACK = "the saved files, restored and proven; then one start"
 _TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "unknown": "warning", "not_applicable": "quiet"}
@@ -51,7 +52,7 @@ def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured
     starts, measuring, load = impact.starts, impact.measuring, impact.load
     blocks: list[Block] = [Heading(f"Step {number}: {change}", 2)]
     if refusal:
-        return [*blocks, Line(f"refused: {refusal}", "bad")]
+        return [*blocks, *told(f"refused: {refusal}", "bad")]
     each = "not measured yet" if load is None else f"about {format_duration(load)} (the last load)"
     length = measured if measuring is None else f"about {format_duration(measuring)} {measured}"
     return [
@@ -89,8 +90,8 @@ def _refusals(checks: Sequence[CheckResult]) -> list[Block]:
     """Why it is refused: what others follow from first, each with what to do."""
     blocks: list[Block] = []
     for check, following in root_causes(checks):
-        blocks.append(Line(f"{check.name}: {check.detail}", _TONES[check.state]))
-        blocks += [Line(f"- what to do: {check.hint}")] if check.hint else []
+        blocks += told(f"{check.name}: {check.detail}", _TONES[check.state])
+        blocks += told(f"what to do: {check.hint}", mark="- ") if check.hint else []
         blocks += [Line(f"- {FOLLOWING}: {', '.join(following)}", "warning")] if following else []
     return blocks
 

@@ -88,6 +88,11 @@ class Printer:
         self._write(self.out, "\n".join(lines), style)
 
     @property
+    def on_terminal(self) -> bool:
+        """Whether the result goes to a terminal."""
+        return self._is_terminal(self.out)
+
+    @property
     def columns(self) -> int:
         """How many characters a line of the terminal has room for."""
         return self.width or get_terminal_size().columns

@@ -11,9 +11,10 @@ from changectl.core.history_events import mapping_of, text_of, texts_of
 from changectl.core.ports import Json
 from changectl.reports import _figures as figures
 from changectl.reports import _measured as measured
-from changectl.reports import _proofs as told
+from changectl.reports import _proofs as proofs
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
+from changectl.reports._commands import told
 from changectl.reports._runs import FORMAT, run_json, step_json
 
 _PLACES = ("file", "process", "engine")
@@ -42,7 +43,7 @@ def as_json(story: RunStory, step: int | None = None) -> dict[str, Any]:
 def as_blocks(story: RunStory, step: int | None = None) -> list[Block]:
     """What, why, who, and for each step the diff, the figures, the reasons; then what happened when."""
     blocks = [*_head(story), *_prechecks(story.prechecks)]
-    blocks += [*told.ready(story.ready), *told.proofs(story.verify)]
+    blocks += [*proofs.ready(story.ready), *proofs.proofs(story.verify)]
     for each in _chosen(story, step):
         blocks += _step(story, each)
     return [*blocks, *_timeline(_entries(story, step))]
@@ -76,10 +77,9 @@ def _head(story: RunStory) -> list[Block]:
         ("when", f"{words.moment(run.opened_at)} to {words.moment(run.closed_at)}"),
         ("outage", words.seconds(run.outage_seconds)),
     ]
-    if story.text:
-        pairs.append(("ended", story.text))
     title = Heading(f"run {run.run}")
-    return [title, Line(f"{words.outcome(run)} ({end})", words.tone(run.outcome)), Facts(pairs)]
+    ended = told(f"ended: {story.text}") if story.text else []
+    return [title, Line(f"{words.outcome(run)} ({end})", words.tone(run.outcome)), Facts(pairs), *ended]
 
 
 def _step(story: RunStory, step: StepStory) -> list[Block]:
@@ -94,14 +94,15 @@ def _step(story: RunStory, step: StepStory) -> list[Block]:
         blocks.append(Line("more than 1 % of the requests failed", "warning"))
     pairs = [
         *words.promised(step.expect, step.accept),
-        ("ended because", _cause(step)),
         ("outage", words.seconds(summary.outage_seconds)),
     ]
     blocks.append(Facts([(name, value) for name, value in pairs if value]))
+    if cause := _cause(step):
+        blocks += told(f"ended because: {cause}")
     blocks += [*_reasons(step), *_figures(step.rows), *_edits(step.edits), *_prechecks(step.prechecks)]
     blocks += [*measured.blocks(step.measurements, story.workload, story.model), *_effective(step.effective)]
-    blocks += [*told.ready(step.ready), *told.checks(step.checks), *told.proofs(step.verify)]
-    return [*blocks, *told.evidence(step.evidence)]
+    blocks += [*proofs.ready(step.ready), *proofs.checks(step.checks), *proofs.proofs(step.verify)]
+    return [*blocks, *proofs.evidence(step.evidence)]
 
 
 def _cause(step: StepStory) -> str:
@@ -155,7 +156,7 @@ def _effective(bodies: Sequence[Json]) -> list[Block]:
 
 
 def _reasons(step: StepStory) -> list[Block]:
-    lines = [Line(f"- {text}") for text in figures.reasons(step.reasons, step.rows)]
+    lines = [block for text in figures.reasons(step.reasons, step.rows) for block in told(text, mark="- ")]
     return [Heading("reasons", 3), *lines] if lines else []
 
 

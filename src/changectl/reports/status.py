@@ -7,7 +7,7 @@ from typing import Any
 
 from changectl.core.history import RunSummary, ServiceStatus
 from changectl.reports import _words as words
-from changectl.reports._blocks import Block, Facts, Heading, Line
+from changectl.reports._blocks import Block, Command, Facts, Heading, Line
 from changectl.reports._runs import FORMAT, run_json
 
 Holders = Mapping[str, bool]  # run: whether its process may be alive
@@ -46,7 +46,7 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
                 blocks.append(Line(f"run {run} is going on, as far as can be seen from here", "warning"))
             else:
                 blocks.append(Line(f"run {run} was begun and its end is not recorded; its process is gone", "bad"))
-                blocks.append(Line(f"- settle it by what its hosts say: changectl recover {run}"))
+                blocks.append(Command(f"changectl recover {run}", "- settle it by what its hosts say"))
         for open_run in status.needs_person:
             blocks += _person(open_run)
         flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]
@@ -54,8 +54,9 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
         for step in status.kept_unjudged:
             blocks.append(Line(f"{step} was kept without a judgement", "warning"))
             run, slash, _ = step.partition("/")
-            back = f", or it is taken back: changectl revert {run}" if slash else ""
-            blocks.append(Line(f"- it stays listed until a later change is judged and kept{back}"))
+            stays = "- it stays listed until a later change is judged and kept"
+            back = Command(f"changectl revert {run}", f"{stays}, or it is taken back")
+            blocks.append(back if slash else Line(stays))
     return blocks
 
 
@@ -63,9 +64,9 @@ def _person(run: RunSummary) -> list[Block]:
     """A run that ended with exit code 6: what it is about, and the way on."""
     return [
         Line(f"A PERSON IS NEEDED: run {run.run} ended {run.outcome} (exit code 6)", "bad"),
-        Line(f"- see why: changectl show {run.run}"),
-        Line(f"- mend the cause, then bring the saved configuration back: {_command(run)}"),
-        Line(f"- or accept what stands there now: {_command(run)} --accept-present --reason TEXT"),
+        Command(f"changectl show {run.run}", "- see why"),
+        Command(_command(run), "- mend the cause, then bring the saved configuration back"),
+        Command(f"{_command(run)} --accept-present --reason TEXT", "- or accept what stands there now"),
     ]
 
 
@@ -78,6 +79,9 @@ def _told(run: RunSummary) -> str:
 
 
 def _standing(status: ServiceStatus) -> str:
+    open_work = [*status.open_runs, *(run.run for run in status.needs_person)]
+    if open_work:
+        return f"{words.UNKNOWN} until run {open_work[-1]} is settled"
     run = status.standing
     return f"{run.run}, {_changes(run)}" if run else "nothing that changectl changed"
 

@@ -5,9 +5,9 @@ Nothing is recorded: no service is touched. On the host the lease tells who is a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,7 @@ class Instruments:
         tell: says at once what a person has to know although it all ends here.
         clean: takes secret values out of what is shown.
         password: whether a sudo password was given.
+        ended: the runs that the record has an end of, each with how it ended, in words.
     """
 
     doors: Doors
@@ -50,6 +51,7 @@ class Instruments:
     clean: Callable[[str], str]
     actor: str
     password: bool = False
+    ended: Mapping[str, str] = field(default_factory=dict)
 
 
 def examine(patient: Patient, tools: Instruments) -> Examination:
@@ -73,6 +75,7 @@ def _look(patient: Patient, tools: Instruments) -> Facts:
         become=str(variables.get("ansible_become", "false")).lower() in ("true", "yes", "1", "on"),
         password=tools.password or "ansible_become_password" in variables or "ansible_become_pass" in variables,
         unchecked=key_unchecked(variables),
+        ended=tools.ended,
     )
     try:
         door = tools.doors.open(patient.host)

@@ -193,7 +193,7 @@ class Proving:
                 items = self._ask(door, "leftovers").get("items", ())
         except (ContactLost, Refused, HostCallError) as error:
             place = f"{self.state_dir or 'the state folder'}/runs/{self.lease.run}"
-            return (f"{self.host.name}: {place} ({error}): rm -r it once nothing is armed there",)
+            return (f"{self.host.name}: {place} ({error}); take that folder away once nothing is armed there",)
         return tuple(
             f"{item['what']} {item['place']}: {item['how']}" for item in items if item["run"] == self.lease.run
         )

@@ -62,9 +62,8 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
                 ending = _settled(order, placed, recorder, tools, doors, go_on=go_on)
         except HostCallError as error:
             text = f"{error}\nThe run stays open. Mend that on the host, then: changectl recover {order.run}"
-            raise PersonNeeded(
-                f"{text}; or accept what stands there: changectl revert {order.folders_of} --accept-present"
-            ) from error
+            again = f"changectl revert {order.folders_of} --accept-present --reason TEXT"
+            raise PersonNeeded(f"{text}\nOr accept what stands there: {again}") from error
         _close(order, ending, recorder)
     return ending
 

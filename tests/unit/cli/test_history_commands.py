@@ -265,4 +265,6 @@ def test_help_loads_neither_the_database_layer_nor_numpy() -> None:
 @pytest.mark.usefixtures("told")
 @pytest.mark.parametrize("command", ["history", "status"])
 def test_whatever_is_looked_at_a_run_that_was_cut_off_is_named_with_its_way_out(command: str, run: Run) -> None:
-    assert "run 20261201-dd on service chat was cut off; settle it: changectl recover 20261201-dd" in run(command)
+    said = run(command).splitlines()
+    at = said.index("run 20261201-dd on service chat was cut off; settle it:")
+    assert said[at + 1] == "  changectl recover 20261201-dd"

@@ -48,7 +48,8 @@ def test_outside_of_a_project_a_plan_has_no_inventory(nowhere: Path, run: Run, c
     ended = run(command, "plan.yml")
 
     assert ended.code == 2
-    assert len(ended.err.splitlines()) == 2
+    assert len(ended.err.splitlines()) == 3
+    assert ended.err.splitlines()[-1].strip() == "changectl init DIR"
     assert "no changectl.toml" in ended.err
     assert "-i PATH" in ended.err
     assert [one.name for one in nowhere.iterdir()] == ["plan.yml"]

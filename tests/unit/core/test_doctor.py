@@ -143,7 +143,8 @@ def test_each_fact_has_its_state(facts: Facts, name: str, state: str, figure: st
     seen = found(facts, name)
 
     assert (seen.state, figure in seen.figure) == (state, True), seen
-    assert bool(seen.todo) or state in ("ok", "unknown")
+    assert bool(seen.todo) or state in ("ok", "unknown") or name in ("attributes", "systemd")
+    assert not seen.todo.startswith("nothing")
     assert findings(facts) == ({name} if seen.finding else set())
 
 
@@ -175,7 +176,10 @@ def test_an_armed_run_without_anybody_at_work_is_a_finding_that_names_the_comman
     seen = found(facts, "leftovers")
 
     assert findings(facts) == {"leftovers"}
-    assert "changectl recover 20261130-081502-chat-k3f7, or python3 /s/runs/R/program.pyz restore" in seen.todo
+    assert seen.todo.splitlines() == [
+        f"{RUN}: changectl recover 20261130-081502-chat-k3f7",
+        "or on the host itself: python3 /s/runs/R/program.pyz restore",
+    ]
 
 
 def test_an_armed_run_that_is_at_work_is_not_disturbed() -> None:
@@ -184,6 +188,43 @@ def test_an_armed_run_that_is_at_work_is_not_disturbed() -> None:
     seen = found(replace(SOUND, leftovers=[lease, armed]), "leftovers")
 
     assert (seen.state, "kim@desk is at work" in seen.figure) == ("ok", True)
+
+
+def held_by(ended: dict[str, str]) -> Facts:
+    lease = Leftover(
+        what="lease",
+        place="/s/lease.json",
+        run=f"{RUN}.1",
+        live=True,
+        owner="kim@desk",
+        controller="20261130-09-revert",
+    )
+    return replace(SOUND, leftovers=[lease], proof=Proof("not_now", "held by kim@desk on a run"), ended=ended)
+
+
+def test_a_lease_of_a_run_that_has_its_end_in_the_record_says_how_it_ended_and_what_settles_it() -> None:
+    facts = held_by({"20261130-09-revert": f"ended with exit code 6 and is not settled: changectl revert {RUN}"})
+
+    for name in ("leftovers", "dead_man"):
+        seen = found(facts, name)
+        assert seen.state in ("advice", "unknown")
+        assert (
+            seen.todo
+            == f"run 20261130-09-revert of kim@desk ended with exit code 6 and is not settled: changectl revert {RUN}"
+        )
+        assert "at work" not in seen.figure
+
+
+def test_a_lease_of_a_run_that_the_record_does_not_know_is_told_without_a_guess() -> None:
+    facts = held_by({})
+
+    assert found(facts, "leftovers").figure.endswith(
+        "run 20261130-09-revert of kim@desk is at work, or ended a moment ago"
+    )
+    assert (
+        found(facts, "dead_man").figure
+        == "not proven now: run 20261130-09-revert of kim@desk has the lease of this host"
+    )
 
 
 @pytest.mark.parametrize(

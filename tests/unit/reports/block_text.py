@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
+from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table, Verbatim
 
 
 def lines(blocks: Sequence[Block]) -> list[str]:
@@ -13,6 +13,8 @@ def lines(blocks: Sequence[Block]) -> list[str]:
     for block in blocks:
         if isinstance(block, Line | Heading):
             found.append(block.text)
+        elif isinstance(block, Command):
+            found.append(f"{block.purpose}: {block.text}" if block.purpose else block.text)
         elif isinstance(block, Facts):
             found += [f"{name}: {value}" for name, value in block.pairs]
         elif isinstance(block, Table):

@@ -10,6 +10,7 @@ from tests.unit.core.history_samples import Tape
 from tests.unit.reports.block_text import lines
 
 from changectl.core.history import run_story
+from changectl.core.history_places import host_folders
 from changectl.reports import _figures as figures
 from changectl.reports import ending
 
@@ -38,9 +39,91 @@ def tape_of(outcome: str, rows: list[dict[str, Any]], exit_code: int = 0, **clos
     return tape
 
 
-def told(tape: Tape, exit_code: int = 0) -> list[str]:
+def told(tape: Tape, exit_code: int = 0, *, once: bool = False) -> list[str]:
     runs = {event.run for event in tape.events}
-    return lines(ending.as_blocks(run_story([one for one in tape.events if one.run == max(runs)]), exit_code))
+    story = run_story([one for one in tape.events if one.run == max(runs)])
+    return lines(ending.as_blocks(story, exit_code, host_folders(tape.events), once=once))
+
+
+def saved(tape: Tape, host: str, *, step: int = 1, state_dir: str | None = "/srv/state") -> None:
+    folder = {"host": host, "folder": f"r1.{step}"}
+    tape.add("r1", "lease.intent", {**folder, "seconds": 300.0}, step=step)
+    tape.add("r1", "capture.outcome", {**folder, "ok": True, "state_dir": state_dir}, step=step)
+    tape.add("r1", "lease.intent", {**folder, "seconds": 300.0}, step=step)
+    tape.add("r1", "arm.outcome", {**folder, "armed": True, "ok": True}, step=step)
+
+
+BY_HAND = "python3 /srv/state/runs/r1.1/program.pyz restore --restart"
+
+
+def test_where_a_person_is_needed_the_real_folder_is_named_and_the_armed_dead_man() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    saved(tape, "gpu1")
+    tape.add("r1", "step.closed", {"outcome": "revert_failed", "reason": "x", "text": "gpu1: no"}, step=1)
+    tape.closed("r1", "revert_failed", 6)
+
+    text = told(tape, 6)
+    assert text[-1] == f"or by hand, on gpu1: {BY_HAND}"
+    assert text[-2].startswith("the dead-man on gpu1 is still armed: when the lease is over (5m after")
+
+
+def test_a_host_whose_dead_man_was_disarmed_is_not_called_armed() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    saved(tape, "gpu1")
+    saved(tape, "gpu2")
+    disarmed = {"host": "gpu1", "folder": "r1.1", "decision": "reverted", "ok": True}
+    tape.add("r1", "disarm.outcome", disarmed, step=1)
+    tape.add("r1", "step.closed", {"outcome": "revert_failed", "reason": "x", "text": "gpu2: no"}, step=1)
+    tape.closed("r1", "revert_failed", 6)
+
+    assert [line for line in told(tape, 6) if "gpu1" in line] == []
+    assert f"or by hand, on gpu2: {BY_HAND}" in told(tape, 6)
+
+
+def test_an_older_record_that_does_not_tell_the_state_folder_names_no_wrong_one() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    saved(tape, "gpu1", state_dir=None)
+    tape.add("r1", "step.closed", {"outcome": "revert_failed", "reason": "x", "text": "gpu1: no"}, step=1)
+    tape.closed("r1", "revert_failed", 6)
+
+    assert not any("/var/lib" in line or "python3" in line for line in told(tape, 6))
+    assert told(tape, 6)[-1].endswith("in the folder runs/r1.1 of its state folder")
+
+
+def test_a_revert_that_failed_names_the_folder_that_the_run_before_filled() -> None:
+    tape = Tape()
+    tape.opened("r1")
+    saved(tape, "gpu1")
+    tape.add("r1", "disarm.outcome", {"host": "gpu1", "folder": "r1.1", "decision": "kept", "ok": True}, step=1)
+    tape.step("r1", "kept", "improved")
+    tape.closed("r1", "kept", 0)
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.add("r2", "arm.outcome", {"host": "gpu1", "folder": "r1.1", "armed": True, "ok": True})
+    tape.add("r2", "revert.outcome", {"outcome": "revert_failed", "text": "gpu1: no"})
+    tape.closed("r2", "revert_failed", 6)
+
+    assert told(tape, 6)[-1] == f"or by hand, on gpu1: {BY_HAND}"
+    assert "the dead-man on gpu1 is still armed" in told(tape, 6)[-2]
+
+
+def test_in_sight_of_the_end_the_outcome_is_said_once() -> None:
+    tape = tape_of("kept", [row("tpot_p50", "within")], verdict="no_gross_harm")
+    outcome = told(tape)[0]
+
+    assert told(tape).count(outcome) == 2
+    assert told(tape, once=True).count(outcome) == 1
+
+
+def test_a_revert_that_had_nothing_to_do_says_so_in_one_line() -> None:
+    tape = Tape()
+    tape.opened("r2", steps=0, reverts="r1")
+    tape.add("r2", "revert.outcome", {"outcome": "reverted", "text": "the saved configuration is in place already"})
+    tape.add("r2", "run.closed", {"outcome": "reverted", "exit_code": 0, "reason": "nothing_to_do"})
+
+    assert sum("in place already" in line for line in told(tape)) == 1
 
 
 def test_the_outcome_stands_first_and_last_with_the_next_commands() -> None:
@@ -90,7 +173,6 @@ def test_a_person_who_is_needed_is_called_and_told_what_failed(outcome: str) -> 
     assert "- gpu1: /etc/x differs" in text
     assert "once the cause is mended: changectl revert r1" in text
     assert "or accept what is there: changectl revert r1 --accept-present --reason TEXT" in text
-    assert text[-1].startswith("or by hand, on the host: python3 /var/lib/changectl/runs/r1.1/program.pyz restore")
     assert not any("docs/" in line for line in text)  # an installed changectl has no such folder
 
 
