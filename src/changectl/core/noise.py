@@ -1,0 +1,102 @@
+"""How much a figure differs from phase to phase although nothing was changed: restarts, neighbours, clocks.
+
+This noise between phases, not the number of requests, decides what a trial can see. A host is calibrated by the trials
+on it and on its like; before that a prior stands in, with so few degrees of freedom that the trial's own figures soon
+outweigh it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Source = Literal["calibrated", "uncalibrated"]
+
+ENOUGH = 10.0  # degrees of freedom from which on a host's own figures stand alone
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A variance of the logarithm of a phase's figure, and how many degrees of freedom it was estimated with.
+
+    Raises:
+        ValueError: not finite, or negative.
+    """
+
+    variance: float
+    df: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.variance) and math.isfinite(self.df) and self.variance >= 0 and self.df >= 0):
+            raise ValueError(f"a variance of {self.variance} with {self.df} degrees of freedom is none")
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation; 0.01 is about one percent."""
+        return math.sqrt(self.variance)
+
+
+def pooled(*spreads: Spread) -> Spread:
+    """One estimate from several, each weighed by its degrees of freedom; nothing at all is 0 with 0."""
+    df = math.fsum(spread.df for spread in spreads)
+    if not df:
+        return Spread(0.0, 0.0)
+    return Spread(math.fsum(spread.variance * spread.df for spread in spreads) / df, df)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What a trial assumes about one figure before it begins."""
+
+    spread: Spread
+    source: Source
+
+
+PRIOR = Spread(0.01**2, 3.0)  # 1 % between phases; taken as known instead, it brings false alarms on shared hosts
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseModel:
+    """What is known of a host and its like.
+
+    Attributes:
+        measured: figure (`ttft_user_p50`, `rps_ok`) -> its spread between phases of one configuration.
+        drift: the largest drift of any figure from one phase to the next, as a logarithm; None: not known.
+    """
+
+    measured: Mapping[str, Spread] = field(default_factory=dict)
+    drift: float | None = None
+
+    def of(self, figure: str) -> Noise:
+        """The noise of a figure: its own where enough is known, else the prior with what little there is."""
+        own = self.measured.get(figure, Spread(0.0, 0.0))
+        if own.df >= ENOUGH:
+            return Noise(own, "calibrated")
+        return Noise(pooled(PRIOR, own), "uncalibrated")
+
+    def updated(self, spreads: Mapping[str, Spread], drift: float | None = None) -> NoiseModel:
+        """With what one more trial showed: spreads are pooled, and the largest drift is the one remembered."""
+        names = sorted(self.measured.keys() | spreads.keys())
+        nothing = Spread(0.0, 0.0)
+        merged = {name: pooled(self.measured.get(name, nothing), spreads.get(name, nothing)) for name in names}
+        drifts = [each for each in (self.drift, drift) if each is not None]
+        return NoiseModel(merged, max(drifts, default=None))
+
+    def to_json(self) -> dict[str, Any]:
+        """Strict JSON values."""
+        measured = {name: {"variance": one.variance, "df": one.df} for name, one in sorted(self.measured.items())}
+        return {"measured": measured, "drift": self.drift}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> NoiseModel:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: not the shape of a model.
+        """
+        try:
+            return cls({name: Spread(**one) for name, one in raw["measured"].items()}, raw["drift"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not the shape of a noise model: {error!r}") from error

@@ -1,0 +1,55 @@
+"""What an effort costs and what it can see, before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from changectl.core.noise import PRIOR, NoiseModel, Spread
+from changectl.core.trial_order import Times
+from changectl.core.trial_price import price, smallest_provable, smallest_visible
+
+TYPICAL = Spread(0.01**2, 30)
+
+
+def test_more_pairs_less_noise_and_fewer_guards_see_more() -> None:
+    assert smallest_visible(4, TYPICAL, 12) < smallest_visible(2, TYPICAL, 12)
+    assert smallest_visible(4, TYPICAL, 12) < smallest_visible(4, Spread(0.02**2, 30), 12)
+    assert smallest_visible(4, TYPICAL, 12) < smallest_visible(4, PRIOR, 12)
+    assert smallest_visible(4, TYPICAL, 2) < smallest_visible(4, TYPICAL, 12)
+    found, known = smallest_provable(4, TYPICAL), smallest_provable(4, PRIOR)
+    assert found is not None
+    assert known is not None
+    assert found < known
+
+
+def test_the_figure_is_that_of_the_formula() -> None:
+    # 2 pairs, 30 + 1 degrees of freedom, one guard: t(1 - 0.05/6) = 2.5312, t(0.8) = 0.8534; theta's error is 1 %
+    assert smallest_visible(2, TYPICAL, 1) == pytest.approx(2.71828182 ** ((2.5312 + 0.8534) * 0.01) - 1, rel=1e-3)
+
+
+def test_a_typical_host_sees_less_than_the_margin_within_the_standard_effort() -> None:
+    visible, provable = smallest_visible(4, TYPICAL, 12), smallest_provable(4, TYPICAL)
+    assert 0.01 < visible < 0.05
+    assert provable is not None
+    assert provable < 0.05
+
+
+def test_one_pair_sees_gross_harm_alone() -> None:
+    assert smallest_visible(1, TYPICAL, 12) == 0.5
+    assert smallest_provable(1, TYPICAL) is None
+
+
+def test_the_price_in_sentences() -> None:
+    noise = NoiseModel({"ttft_user_p50": TYPICAL, "tpot_p50": TYPICAL})
+    found = price(4, Times(120, 300, 5), noise, ["ttft_user_p50", "rps_ok", "tpot_p50"], 9)
+    head, known, unknown = found.sentences()
+
+    assert head.startswith("4 pairs: 8 phases and at most 9 starts, at most 58.4m, in 18.4m of which the service is")
+    assert "(ttft_user_p50, tpot_p50)" in known
+    assert "A regression of 3% or more would be found 4 times out of 5" in known
+    assert "(rps_ok; uncalibrated)" in unknown
+
+
+def test_the_price_of_one_pair_promises_nothing_but_gross_harm() -> None:
+    _, told = price(1, Times(2, 10), NoiseModel(), ["rps_ok"], 1).sentences()
+    assert told == "One pair sees gross harm alone: 50% or more (rps_ok)."
