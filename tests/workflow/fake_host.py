@@ -167,7 +167,7 @@ class FakeHost:
             "pid": process.pid, "start_ticks": process.pid, "started_at": EPOCH + process.started,
             "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [8080],
             "limits": {"Max open files": ["1024", "4096"]}, "uid": 990, "gids": [990],
-            "program": [9, 9, 9], **self.facts,
+            "program": [9, 9, 9], "exe": "/opt/llama-server", "venv": "", **self.facts,
         }  # fmt: skip
         files = {
             path: {"exists": True, "sha256": sha(data), "content": base64.b64encode(data).decode(), "size": len(data),

@@ -101,6 +101,46 @@ def test_a_process_that_came_back_with_other_arguments_needs_a_person() -> None:
     stage.host.on_start = meddle
     end = stage.apply(WORSE)
     assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
+    assert 'with other arguments than before: argument 1: absent -> "--new"' in end.last.text
+    assert "another revert would find the same" in end.last.text
+    assert "changectl revert R1 --accept-present --reason TEXT" in end.last.text
+
+
+def called_by_a_shim(host: FakeHost) -> None:
+    """From now on the service's program is called without its folder."""
+    if host.process is not None:
+        host.process.argv[0] = "llama-server"
+
+
+def test_a_program_that_is_only_called_by_another_name_is_back_and_judged() -> None:
+    stage = Stage()
+    stage.host.on_start = called_by_a_shim
+    end = stage.apply(WORSE)
+
+    assert (end.last.outcome, end.last.reason) == (Outcome.REVERTED, "regressed")
+    called = 'argument 0: "/opt/llama-server" -> "llama-server" (same program)'
+    assert stage.journal.bodies("verify.outcome")[-1]["called"] == called
+
+
+def test_another_program_behind_the_same_name_needs_a_person() -> None:
+    stage = Stage()
+
+    def other(host: FakeHost) -> None:
+        called_by_a_shim(host)
+        host.facts["exe"] = "/usr/local/bin/llama-server"
+
+    stage.host.on_start = other
+    end = stage.apply(WORSE)
+    assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
+    assert 'argument 0: "/opt/llama-server" -> "llama-server"' in end.last.text
+
+
+def test_what_another_revert_may_still_mend_is_not_called_final() -> None:
+    stage = Stage()
+    stage.host.on_start = lambda host: host.model.update({"m.gguf": (100, "bb")})
+    end = stage.apply(WORSE)
+    assert_person_needed(stage, end, Outcome.REVERT_UNVERIFIED)
+    assert "another revert would find the same" not in end.last.text
 
 
 def test_a_host_that_is_gone_while_the_new_configuration_runs_is_left_to_its_dead_man() -> None:

@@ -24,6 +24,7 @@ def describe(pid: Optional[int]) -> Optional[Dict[str, Any]]:
         "cwd": procfs.link(found.pid, "cwd"),
         "exe": procfs.link(found.pid, "exe"),
         "program": procfs.program(found.pid),
+        "venv": venv(found.pid),
         **who,
         "gids": sorted({*who["groups"], *([] if who["gid"] is None else [who["gid"]])}),
         "user": None if who["uid"] is None else facts.user_name(who["uid"]),
@@ -33,6 +34,30 @@ def describe(pid: Optional[int]) -> Optional[Dict[str, Any]]:
         "listens": procfs.ports_of(members),
         "rss_bytes": procfs.usage(members)["rss_bytes"],
     }
+
+
+def venv(pid: int) -> Optional[str]:
+    """The Python environment that the name of a process leads to; "": none; None: cannot be told.
+
+    Python looks for it beside its own name, links not followed: several names of one file may lead to different ones.
+    """
+    words, environ, cwd = procfs.argv(pid), procfs.environ(pid), procfs.link(pid, "cwd")
+    if not words or not words[0] or environ is None or cwd is None:
+        return None
+    root = f"/proc/{pid}/root"
+    named = _named(words[0], environ, cwd, root)
+    if named is None:
+        return None
+    folders = [os.path.dirname(named), os.path.dirname(os.path.dirname(named))]
+    return next((os.path.normpath(folder) for folder in folders if os.path.isfile(f"{root}{folder}/pyvenv.cfg")), "")
+
+
+def _named(word: str, environ: Dict[str, str], cwd: str, root: str) -> Optional[str]:
+    """Where a program lies that was called by this word, as execvp(3) finds it; None: nowhere."""
+    if "/" in word:
+        return os.path.join(cwd, word)
+    places = [os.path.join(cwd, folder, word) for folder in environ.get("PATH", os.defpath).split(os.pathsep)]
+    return next((place for place in places if os.access(f"{root}{place}", os.X_OK)), None)
 
 
 def identity(pid: int) -> Dict[str, Any]:

@@ -8,10 +8,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core.command import different_arguments, quoted
+
 SETTINGS = "settings"
 ENVIRONMENT = "environment"
 FILES = "files"
 MODEL = "model"
+COMMAND = "command"  # a list of words
+PROGRAM = "program"  # which file runs, and all else that decides what it does beside its arguments
 _CORE = (SETTINGS, FILES, MODEL)  # without these nobody can say what was compared
 _NAMED = (SETTINGS, ENVIRONMENT, FILES)  # groups whose members a declaration may name without the group
 
@@ -39,7 +43,8 @@ class Fingerprint:
     A fact is text, a number, a boolean, None (could not be read), a list of those, or a group: a mapping of name ->
     such a fact. Start parameters belong into the group "settings" (setting -> its values in order), so that a changed
     parameter is one difference and a moved one is none; variables into "environment" and digests of files into
-    "files". Secrets go in as digests only.
+    "files". The words of the command line go into "command", so that a difference names the word. Secrets go in as
+    digests only.
     """
 
     facts: Mapping[str, Any]
@@ -84,10 +89,27 @@ def _comparable(value: Any) -> Any:
 def differences(before: Fingerprint, after: Fingerprint) -> list[Difference]:
     """Every fact that is not the same, by name; one that is known on one side only counts as different."""
     old, new = before.flat(), after.flat()
+    found: list[Difference] = []
+    for key in sorted(old.keys() | new.keys()):
+        one, other = old.get(key), new.get(key)
+        if _same(one, other):
+            continue
+        if key == COMMAND and isinstance(one, list) and isinstance(other, list):
+            program = old.get(PROGRAM)
+            found += _arguments(one, other, same_program=program is not None and _same(program, new.get(PROGRAM)))
+        else:
+            found.append(Difference(key, one, other))
+    return found
+
+
+def _arguments(before: list[Any], after: list[Any], *, same_program: bool) -> list[Difference]:
     return [
-        Difference(key, old.get(key), new.get(key))
-        for key in sorted(old.keys() | new.keys())
-        if not _same(old.get(key), new.get(key))
+        Difference(
+            argument.name,
+            None if argument.before is None else quoted(before[argument.before]),
+            None if argument.after is None else quoted(after[argument.after]),
+        )
+        for argument in different_arguments(before, after, same_program=same_program)
     ]
 
 

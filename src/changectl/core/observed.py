@@ -71,6 +71,7 @@ class ProcessFacts(Answer):
     cwd: str | None = None
     exe: str | None = None
     program: list[int] | None = None  # size, time and inode of the file that runs: a replaced program is another one
+    venv: str | None = None  # the Python environment that its name leads to; "": none
     uid: int | None = None
     gids: list[int] | None = None
     user: str | None = None
@@ -78,6 +79,16 @@ class ProcessFacts(Answer):
     tree: list[int] | None = None
     listens: list[int] | None = None
     rss_bytes: int | None = None
+
+    @property
+    def runs(self) -> list[str | int] | None:
+        """Which program it is, whatever it is called; None: cannot be told, and then it is no other process's either.
+
+        Beside the file its Python environment: two names of one interpreter may lead to different packages.
+        """
+        if self.exe is None or self.program is None or self.venv is None:
+            return None
+        return [self.exe, *self.program, self.venv]
 
 
 class EnvironmentFile(Answer):

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core import levels
-from changectl.core.conditions import ENVIRONMENT, FILES, MODEL, SETTINGS, Fingerprint
+from changectl.core.conditions import COMMAND, ENVIRONMENT, FILES, MODEL, PROGRAM, SETTINGS, Fingerprint
 from changectl.core.digest import sha256
 from changectl.core.errors import Refused
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.units import LevelLoad
+from changectl.workflow.command_words import shown_words
 from changectl.workflow.contact import Contact
 from changectl.workflow.secrets import Secrets
 from changectl.workflow.target import Target
@@ -139,9 +140,9 @@ def fingerprint(contact: Contact, present: Present, load: LoadPlan, secrets: Sec
         SETTINGS: _settings(contact, process, secrets),
         ENVIRONMENT: _environment(contact, process, secrets),
         FILES: {path: _file(facts) for path, facts in observed.files.items()},
-        "command": _command(contact, process, secrets),
+        COMMAND: _command(contact, process, secrets),
         "user": None if process is None or process.uid is None else [process.uid, *sorted(process.gids or [])],
-        "program": None if process is None else process.program,
+        PROGRAM: None if process is None else process.runs,
         MODEL: present.model,
         "engine": target.engine.name,
         "engine_version": present.version,
@@ -175,11 +176,11 @@ def _environment(contact: Contact, process: ProcessFacts | None, secrets: Secret
     }
 
 
-def _command(contact: Contact, process: ProcessFacts | None, secrets: Secrets) -> str | None:
+def _command(contact: Contact, process: ProcessFacts | None, secrets: Secrets) -> list[str] | None:
     """The command without the changed setting's own words, so that the declared change is not seen a second time."""
     if process is None or not process.argv:
         return None
-    return secrets.digest("\0".join(contact.target.engine.command_without(process.argv, contact.wanted.setting)))
+    return shown_words(contact.target.engine.command_without(process.argv, contact.wanted.setting), secrets)
 
 
 def _file(facts: FileFacts) -> str | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from changectl.core.command import different_arguments, quoted
 from changectl.core.observed import Model, Observed, ProcessFacts
+from changectl.workflow.command_words import difference_text, shown_words
 from changectl.workflow.conditions import VOLATILE
 from changectl.workflow.hold import Hold
 
@@ -30,6 +32,12 @@ def verify(hold: Hold, proof: dict[str, Any], *, compare_process: bool = True) -
     wrong += _model(hold, proof)
     wrong += _rewritten(hold, files, proof)
     return wrong
+
+
+def is_final(proof: Mapping[str, Any]) -> bool:
+    """Whether everything that a restore can bring back is back, so that another one would find the very same."""
+    files = proof.get("files") or {}
+    return bool(files) and all(files.values()) and proof.get("model") is True and proof.get("process") is False
 
 
 def _rewritten(hold: Hold, before: Mapping[str, Any], proof: dict[str, Any]) -> list[str]:
@@ -57,9 +65,8 @@ def _running(hold: Hold, observed: Observed, proof: dict[str, Any]) -> list[str]
     old, new = hold.observed.process, observed.process
     if old is None or new is None:
         return ["no running process to compare"]
-    wrong = []
-    if old.argv != new.argv:
-        wrong.append("the process runs with other arguments than before")
+    hold.tools.secrets.learn_observed(observed)
+    wrong = _arguments(hold, old, new, proof)
     wrong += _identity(old, new)
     if old.environ is None or new.environ is None:
         wrong.append("the variables of the process cannot be read")
@@ -70,6 +77,21 @@ def _running(hold: Hold, observed: Observed, proof: dict[str, Any]) -> list[str]
         wrong.append(f"variables of the process differ: {', '.join(differing)}")
     proof["process"] = not wrong
     return wrong
+
+
+def _arguments(hold: Hold, old: ProcessFacts, new: ProcessFacts, proof: dict[str, Any]) -> list[str]:
+    """The words that differ, in one sentence; a program that is only called by another name is told, and the same."""
+    if not old.argv or not new.argv:
+        return ["the arguments of the process cannot be read"]
+    same_program = old.runs is not None and old.runs == new.runs
+    before, after = (shown_words(argv, hold.tools.secrets) for argv in (old.argv, new.argv))
+    different = different_arguments(old.argv, new.argv, same_program=same_program)
+    if different:
+        told = "; ".join(difference_text(argument, before, after) for argument in different)
+        return [f"the process runs with other arguments than before: {told}"]
+    if old.argv != new.argv:
+        proof["called"] = f"argument 0: {quoted(before[0])} -> {quoted(after[0])} (same program)"
+    return []
 
 
 def _identity(old: ProcessFacts, new: ProcessFacts) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from changectl.core.errors import ContactLost
 from changectl.core.observed import Observed
 from changectl.workflow.hold import Hold
-from changectl.workflow.proof import verify
+from changectl.workflow.proof import is_final, verify
 from changectl.workflow.ready import Deadline, NotReady, Ready
 
 REVERTED = "reverted"
@@ -165,8 +165,18 @@ def _prove(hold: Hold, ready: Ready | NotReady) -> Restored:
     except Exception as error:  # noqa: BLE001 - a proof that cannot be taken is none
         missing = [*missing, f"the proof could not be taken: {error}"]
     if missing:
-        return Restored(UNVERIFIED, f"{target.name}: restored, but not proven: {'; '.join(missing)}")
+        text = f"{target.name}: restored, but not proven: {'; '.join(missing)}"
+        return Restored(UNVERIFIED, f"{text}{_no_further(hold) if answers and is_final(proof) else ''}")
     return Restored(REVERTED, f"{target.name}: the saved configuration is back and {_told(hold, ready)}")
+
+
+def _no_further(hold: Hold) -> str:
+    """What a person has to know before trying the same once more."""
+    run = hold.host_run_name.rpartition(".")[0]
+    return (
+        ". Every saved file is back and it answers, so another revert would find the same: see what starts the process "
+        f"otherwise, or accept what is there: changectl revert {run} --accept-present --reason TEXT"
+    )
 
 
 def _told(hold: Hold, ready: Ready | NotReady) -> str:

@@ -135,11 +135,13 @@ def test_everything_is_read_anew_so_that_what_moved_is_seen(fact: str) -> None:
     assert fact in scene.moved(before)
 
 
-@pytest.mark.parametrize("fact", ["argv", "environ", "uid", "program", "limits"])
+@pytest.mark.parametrize("fact", ["argv", "environ", "uid", "program", "exe", "venv", "limits"])
 def test_what_cannot_be_read_is_named_and_not_taken_to_be_equal(fact: str) -> None:
     scene = Scene()
     scene.stage.host.facts[fact] = None
-    named = {"argv": "settings", "environ": "environment", "uid": "user"}.get(fact, fact)
+    named = {"argv": "settings", "environ": "environment", "uid": "user", "exe": "program", "venv": "program"}.get(
+        fact, fact
+    )
     assert named in unknown(scene.now(), scene.now())
 
 
@@ -158,7 +160,24 @@ def test_another_flag_with_the_same_value_is_not_taken_for_the_changed_one() -> 
     scene.process.argv = ["/opt/llama-server", "--keep", "4", "--parallel", "2"]
     assert scene.moved(before) == []
     scene.process.argv = ["/opt/llama-server", "--keep", "2", "--parallel", "2"]
-    assert scene.moved(before) == ["command"]
+    assert scene.moved(before) == ["argument 2"]
+
+
+def test_the_same_program_by_another_name_is_no_difference_and_another_file_behind_the_name_is_one() -> None:
+    scene = Scene()
+    before = scene.now()
+    scene.process.argv[0] = "llama-server"
+    assert scene.moved(before) == []
+    scene.stage.host.facts["venv"] = "/srv/venv"
+    assert scene.moved(before) == ["argument 0", "program"]
+
+
+def test_a_secret_word_of_the_command_is_kept_as_a_digest() -> None:
+    scene = Scene()
+    scene.process.argv += ["--api-key", "odd-but-secret", "--chat-template", "plain"]
+    command = scene.now().to_json()["command"]
+    assert "odd-but-secret" not in str(command)
+    assert command[-2:] == ["--chat-template", "plain"]
 
 
 def test_what_systemd_makes_anew_for_every_start_is_no_difference() -> None:
