@@ -290,3 +290,19 @@ def test_a_kept_run_is_reverted_from_the_state_folder_that_it_was_saved_in() -> 
 
     assert ending.outcome is Outcome.REVERTED
     assert stage.serving_as_before()
+
+
+@pytest.mark.parametrize("reason", ["key_missing", "key_exposed", "snapshot_changed"])
+def test_a_run_whose_saved_copy_cannot_be_read_here_needs_a_person_and_says_how_it_goes_on(reason: str) -> None:
+    stage = dies_after(Stage(), "play gpu1 apply", WORSE)
+    stage.fail_at(1, lambda: Refused("the key cannot be read", reason=reason), only="records get_snapshot")
+
+    with pytest.raises(PersonNeeded) as told:
+        settle(stage)
+    assert (told.value.exit_code, told.value.reason) == (6, reason)
+    assert "Mend that, then: changectl recover R1" in str(told.value)
+    assert not stage.journal.bodies("run.closed")
+
+    stage.world.before = lambda name: None
+    assert settle(stage).outcome is Outcome.REVERTED
+    assert stage.serving_as_before()

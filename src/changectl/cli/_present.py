@@ -48,6 +48,6 @@ def _line(text: str, tone: Tone, printer: Printer) -> None:
     printer.paragraph(text.removeprefix(mark), style=_STYLES[tone], first=mark)
 
 
-def print_document(document: Mapping[str, Any], printer: Printer) -> None:
+def print_document(document: Mapping[str, Any], printer: Printer, exit_code: int = 0) -> None:
     """One JSON document in ASCII: what foreign text does to terminals stays escaped."""
-    printer.line(json.dumps({**document, "exit_code": 0}, indent=2, ensure_ascii=True, allow_nan=False))
+    printer.line(json.dumps({**document, "exit_code": exit_code}, indent=2, ensure_ascii=True, allow_nan=False))

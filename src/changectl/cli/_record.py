@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from changectl.cli._unfinished import tell_unfinished
 from changectl.core import history
-from changectl.core.errors import InputError, Problem
+from changectl.core.errors import ChangectlError, InputError, Problem
 from changectl.core.grammar import nearest
 from changectl.core.history import RunStory, RunSummary
 from changectl.core.ports import Event
-from changectl.core.saved import Kept, kept_copies
+from changectl.core.saved import SnapshotCopy, kept_copies
 from changectl.reports.printer import Printer
 
 if TYPE_CHECKING:
@@ -47,19 +47,24 @@ class Record:
             raise InputError(Problem(f"run {run} has no step {step}", hint=hint))
         return story, step
 
-    def saved(self, text: str) -> list[tuple[Kept, bytes]]:
-        """The copies of what was saved before RUN's steps, or before RUN/STEP, decrypted.
+    def saved(self, text: str) -> list[SnapshotCopy]:
+        """The copies of what was saved before RUN's steps, or before RUN/STEP.
 
         Raises:
             InputError: there is no such run or step, or it saved nothing.
-            ChangectlError: a copy or the key is missing, changed or exposed.
         """
         story, step = self.story(text)
         copies = kept_copies(story.run.run, self._events(runs=(story.run.run,)), step)
-        if not copies or self._store is None:
+        if not copies:
             hint = "a run saves when its pre-checks passed; a revert uses what the run before it saved"
             raise InputError(Problem(f"{text} saved nothing", hint=hint))
-        return [(kept, self._store.records.get_snapshot(kept.digest)) for kept in copies]
+        return copies
+
+    def snapshot(self, digest: str) -> bytes:
+        """A copy, decrypted. Raises ChangectlError: it or the key is missing, changed or exposed."""
+        if self._store is None:
+            raise ChangectlError(f"there is no record, and no copy {digest}", reason="snapshot_missing")
+        return self._store.records.get_snapshot(digest)
 
     def holders(self) -> Mapping[str, bool]:
         """The runs that hold a lock, each with whether its process may be alive."""

@@ -22,6 +22,9 @@ def command(run: str, folder: Path | None, output: OutputOptions) -> int:
     `changectl revert` and a host's own dead-man use the copy on the host. This one is for a host that has lost it, or
     that was set up anew. With --to, the files and all that is known of owners, modes, attributes and the process as it
     ran are laid into a new folder, for you alone to read, and the commands that put them back are shown.
+
+    Exit code: 0 all of it; 2 no such run, or the folder is there already; 3 a copy or the key is missing or damaged
+    (of a damaged copy the others are laid out all the same).
     """
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import reading
@@ -30,9 +33,10 @@ def command(run: str, folder: Path | None, output: OutputOptions) -> int:
     from changectl.reports.printer import Printer
 
     with reading() as record:
-        found = rescue(record.saved(run), folder)
+        rescued = rescue(record.saved(run), record.snapshot, folder)
+    code = 3 if rescued.lost else 0
     if output.json:
-        print_document(report.as_json(found), Printer())
+        print_document(report.as_json(rescued.found, rescued.lost), Printer(), code)
     else:
-        print_blocks(report.as_blocks(found), Printer())
-    return 0
+        print_blocks(report.as_blocks(rescued.found, rescued.lost), Printer())
+    return code

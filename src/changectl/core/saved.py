@@ -13,9 +13,11 @@ from changectl.core.history_events import CAPTURE, outcome
 from changectl.core.observed import FileFacts, Observed
 from changectl.core.ports import Event
 
+FORMAT = 1  # of a copy
+
 
 @dataclass(frozen=True)
-class Kept:
+class SnapshotCopy:
     """The copy of one instance's saved state, before one step.
 
     Attributes:
@@ -52,10 +54,13 @@ class SavedFile:
         """The path below a folder: whatever a host told, it does not lead out of that."""
         return normpath(f"/{self.place}").lstrip("/")
 
-    def put_back(self, source: str) -> str:
-        """The command that puts it back on its host, from `source` there; attributes are for a person to add."""
+    def put_back(self, source: str) -> str | None:
+        """The command that puts it back on its host, from `source` there; attributes are for a person to add.
+
+        None: there was no such file. What stands there now, on a host set up anew for example, may be a stranger's.
+        """
         if self.data is None:
-            return shlex.join(["rm", self.place])
+            return None
         told = {"-o": self.owner, "-g": self.group, "-m": self.mode}
         options = [word for name, value in told.items() if value is not None for word in (name, value)]
         return shlex.join(["install", *options, source, self.place])
@@ -80,10 +85,10 @@ def _name(name: str | None, number: int | None) -> str | None:
     return name or (None if number is None else str(number))
 
 
-def kept_copies(run: str, events: Sequence[Event], step: int | None) -> list[Kept]:
+def kept_copies(run: str, events: Sequence[Event], step: int | None) -> list[SnapshotCopy]:
     """The copies that a run made, in order; of one step alone if that is asked for."""
     return [
-        Kept(run, event.step, str(event.body["host"]), str(event.body["copy"]))
+        SnapshotCopy(run, event.step, str(event.body["host"]), str(event.body["copy"]))
         for event in events
         if event.kind == outcome(CAPTURE) and event.body.get("copy") and step in (None, event.step)
     ]
@@ -93,14 +98,28 @@ def read_copy(plain: bytes) -> tuple[list[SavedFile], dict[str, Any]]:
     """A copy's files, and all else that it tells: the process as it ran, the model's files, the host.
 
     Raises:
-        ValueError: it is not a copy of ours.
+        ValueError: it is not a copy of ours, it is of a newer format, or no file system can hold a file of its.
     """
     document = json.loads(plain)
+    if document["format"] != FORMAT:
+        raise ValueError(f"it is of format {document['format']}, and this changectl reads {FORMAT}")
     observed = Observed.read(document["observed"])
     rest = {name: value for name, value in document.items() if name != "observed"}
     told = dict(document["observed"])
     told["files"] = {path: _without_content(facts) for path, facts in told.get("files", {}).items()}
-    return list(_files(observed)), {**rest, "observed": told}
+    found = list(_files(observed))
+    for file in found:
+        if "\0" in file.place or not _is_text(file.place):
+            raise ValueError(f"no file can have the path {file.place!r}")
+    return found, {**rest, "observed": told}
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:  # half a character
+        return False
+    return True
 
 
 def _files(observed: Observed) -> Iterator[SavedFile]:

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from changectl.core.saved import Kept, SavedFile
-from changectl.reports._blocks import Block, Heading, Line, Table
+from changectl.core.errors import ChangectlError
+from changectl.core.saved import SavedFile, SnapshotCopy
+from changectl.reports._blocks import Block, Command, Heading, Line, Table
+from changectl.reports._commands import told
 from changectl.reports._runs import FORMAT
 
-Found = Sequence[tuple[Kept, Sequence[SavedFile], Path | None]]  # with the folder that they were laid into
+Found = Sequence[tuple[SnapshotCopy, Sequence[SavedFile], Path | None]]  # with the folder that they were laid into
+Lost = Sequence[tuple[SnapshotCopy, ChangectlError]]  # the copies that could not be read
 
 
-def as_json(found: Found) -> dict[str, Any]:
+def as_json(found: Found, lost: Lost) -> dict[str, Any]:
     """The document of `changectl saved --json`; without the bytes."""
     return {
         "format": FORMAT,
@@ -27,7 +30,12 @@ def as_json(found: Found) -> dict[str, Any]:
             }
             for kept, files, folder in found
         ],
-    }
+        "lost": [
+            {"run": copy.run, "step": copy.step, "instance": copy.instance, "reason": error.reason,
+             "message": str(error)}
+            for copy, error in lost
+        ],
+    }  # fmt: skip
 
 
 def _file_json(file: SavedFile, folder: Path | None) -> dict[str, Any]:
@@ -47,23 +55,37 @@ def _file_json(file: SavedFile, folder: Path | None) -> dict[str, Any]:
     }
 
 
-def as_blocks(found: Found) -> list[Block]:
+def as_blocks(found: Found, lost: Lost) -> list[Block]:
     """A table for each instance; with the files laid out, the commands that put them back."""
     blocks: list[Block] = []
     for kept, files, folder in found:
         blocks.append(Heading(f"{kept.instance}, as it was before step {kept.step} of {kept.run}", 2))
         blocks.append(Table(("file", "owner", "mode", "bytes"), [_row(file) for file in files]))
-        if folder is None:
-            continue
-        blocks.append(Line(f"laid into {folder / 'files'}; the process as it ran and more in {folder / 'saved.json'}"))
-        blocks.append(Line(f"on {kept.instance}, once the files are there, in a folder that only root may enter:"))
-        for file in files:
-            blocks.append(Line(f"- {file.put_back(_source(file))}"))
-            if file.facts.xattrs:
-                names = ", ".join(sorted(file.facts.xattrs))
-                blocks.append(Line(f"- it had attributes, too; their values are in saved.json: {names}", "warning"))
+        if folder is not None:
+            blocks += _laid(kept, files, folder)
+    for copy, error in lost:
+        blocks.append(Heading(f"{copy.instance}, as it was before step {copy.step} of {copy.run}", 2))
+        blocks += told(f"LOST: {error}", "bad")
     if found and found[0][2] is None:
         blocks.append(Line("the files themselves, laid into a new folder: add --to FOLDER", "quiet"))
+    return blocks
+
+
+def _laid(kept: SnapshotCopy, files: Sequence[SavedFile], folder: Path) -> list[Block]:
+    blocks: list[Block] = [
+        Line(f"laid into {folder / 'files'}; the process as it ran and more in {folder / 'saved.json'}"),
+        Line(f"on {kept.instance}, once the files are there, in a folder that only root may enter:"),
+    ]
+    for file in files:
+        command = file.put_back(_source(file))
+        if command is None:
+            text = f"- {file.place} did not exist: if it is there now, look whose it is before you take it away"
+            blocks.append(Line(text, "warning"))
+        else:
+            blocks.append(Command(command))
+        if file.facts.xattrs:
+            names = ", ".join(sorted(file.facts.xattrs))
+            blocks.append(Line(f"- it had attributes, too; their values are in saved.json: {names}", "warning"))
     return blocks
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,16 @@ REST = "saved.json"  # beside the files: owners, modes, attributes, the process 
 
 
 def new_folder(folder: Path) -> None:
-    """Make the folder that everything is laid into.
+    """Make the folder that everything is laid into, for the owner alone.
 
     Raises:
-        InputError: there is something already: nothing is written over; or it cannot be made.
+        InputError: there is something of that name, a link that leads nowhere included: an existing folder may be
+            somebody else's, or open to others; or it cannot be made.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if os.path.lexists(folder):
         raise InputError(Problem(f"{folder} is there already", hint="name a folder that does not exist yet"))
     try:
-        files.make_folder(folder)
+        folder.mkdir(mode=files.PRIVATE_FOLDER)
     except OSError as error:
         raise InputError(Problem(f"{folder} cannot be made: {error.strerror}")) from error
 

@@ -15,6 +15,7 @@ from typing import Any
 from changectl.core.errors import ContactLost, HostCallError, Locked
 from changectl.core.lease import Lease, length
 from changectl.core.ports import Beating, Event
+from changectl.workflow.actors import acted
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
@@ -23,7 +24,6 @@ from changectl.workflow.waiting import once_free
 USUAL_STOP = 90.0  # seconds, systemd's own default, until the unit is read
 GRACE = 5.0  # seconds after a lease that the host gets to begin
 TRY_AGAIN = 1.0  # seconds between two tries to reach a host
-ACTORS = {"deadman": "its dead-man", "boot": "its boot unit", "hand": "somebody by hand"}
 OTHERS = ("held", "armed_by_other")  # the host's words for: somebody else has it
 
 
@@ -82,7 +82,7 @@ class HostLease:
         if isinstance(fired, Mapping) and fired != self._collected:
             self._collected = fired
             self.recorder.note("host.acted", {"host": self.target.name, "folder": self.run, **fired})
-            self.tools.reporter.note(f"{self.target.name}: {_acted(fired)}")
+            self.tools.reporter.note(f"{self.target.name}: {acted(fired)}")
 
     def take_over(self) -> None:
         """Shut out whatever an earlier play of this run still does on the host, by a higher generation.
@@ -222,14 +222,6 @@ class Arming:
     def answer(self) -> Mapping[str, Any]:
         """What the host said of arming."""
         return next((answer["arm"] for answer in self.answers if isinstance(answer.get("arm"), Mapping)), {})
-
-
-def _acted(fired: Mapping[str, Any]) -> str:
-    if fired.get("damaged"):
-        return "somebody brought files back there; the record of it is damaged"
-    by = ACTORS.get(str(fired.get("by")), "somebody")
-    came = fired.get("outcome") if fired.get("state") == "done" else "it is at work on that still"
-    return f"{by} acted at {fired.get('at')}: {came}"
 
 
 def _seen(standing: Mapping[str, Any], run: str) -> int:

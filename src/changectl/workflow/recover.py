@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from changectl.core.errors import ChangectlError, HostCallError, LeftToHost, PersonNeeded, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
+from changectl.core.history_places import host_folders
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
 from changectl.workflow.attempt import host_run_name
@@ -32,6 +33,7 @@ from changectl.workflow.trial import NotKept, still_good
 from changectl.workflow.waiting import service_lock
 
 RECOVERED = "recovered"
+UNREADABLE = ("key_", "snapshot_")  # how the reasons begin why the saved configuration cannot be read
 
 
 def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bool = False) -> Ending:
@@ -47,7 +49,8 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
         Refused: going on is not safe; says why. The hosts' dead-men stay armed.
         Locked: it still runs, or another run has a host.
         ContactLost: a host does not answer; nothing is decided without it.
-        PersonNeeded: a host cannot tell, or refuses, what was decided there.
+        PersonNeeded: a host cannot tell, or refuses, what was decided there; or the copy of what was saved cannot be
+            read (its reason says why).
     """
     tools = with_teller(tools)
     recorder = Recorder(tools.journal, tools.secrets, order.run, order.step)
@@ -64,8 +67,21 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
             text = f"{error}\nThe run stays open. Mend that on the host, then: changectl recover {order.run}"
             again = f"changectl revert {order.folders_of} --accept-present --reason TEXT"
             raise PersonNeeded(f"{text}\nOr accept what stands there: {again}") from error
+        except ChangectlError as error:
+            if not error.reason.startswith(UNREADABLE):
+                raise
+            raise PersonNeeded(_without_copy(order, error, tools), reason=error.reason) from error
         _close(order, ending, recorder)
     return ending
+
+
+def _without_copy(order: OpenRun, error: ChangectlError, tools: Tools) -> str:
+    """What a person can do where the controller cannot read its copy: the hosts have their own."""
+    runs = [order.run] if order.reverts is None else [order.reverts, order.run]
+    folders = host_folders([event for run in runs for event in tools.journal.events(run)])
+    by_hand = [f"By hand, on {folder.host}: {folder.by_hand}" for folder in folders if folder.by_hand]
+    again = f"The run stays open. Mend that, then: changectl recover {order.run}"
+    return "\n".join([str(error), again, *by_hand])
 
 
 def _as_it_is_now(order: OpenRun, tools: Tools) -> OpenRun:
