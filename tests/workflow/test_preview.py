@@ -6,6 +6,7 @@ import pytest
 from tests.workflow.fake_host import UNIT
 from tests.workflow.stage import BETTER, Stage, plan_text
 
+from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ContactLost
 from changectl.workflow.preview import preview, would_proceed
 
@@ -30,8 +31,18 @@ def test_a_preview_says_how_many_starts_and_how_long() -> None:
     stage = Stage(("gpu1", "gpu2"))
     (both,) = preview(stage.order(plan_text(BETTER)), stage.tools)
 
-    assert (alone.starts, alone.measuring_seconds) == (1, 40.0)
-    assert (both.starts, both.measuring_seconds) == (2, 80.0)
+    assert (alone.starts, alone.measuring_seconds) == (1, Span(40.0, 40.0))
+    assert (both.starts, both.measuring_seconds) == (2, Span(80.0, 80.0))
+    assert alone.load_seconds is None
+
+
+def test_a_preview_reckons_with_what_the_service_took_lately() -> None:
+    stage = Stage()
+    stage.memory.costs = Spent(starts=[3.1, 3.4], ways_back=[6.6], phases=[12.0, 15.0])
+    (step,) = preview(stage.order(plan_text(BETTER)), stage.tools)
+
+    assert step.measuring_seconds == Span(24.0, 30.0)
+    assert step.load_seconds == StartCost(Span(3.1, 3.4), Span(6.6, 6.6))
 
 
 def test_nothing_to_do_is_seen() -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
 from changectl.core.ports import ChecksResult, Event, HostAddress
 
@@ -147,11 +148,15 @@ class FakeMemory:
     """What earlier runs left behind."""
 
     load: float | None = None
+    costs: Spent = field(default_factory=Spent)
     cut_off: list[str] = field(default_factory=list)
     manifest: dict[str, object] | None = None
 
     def load_seconds(self, service: str) -> float | None:
         return self.load
+
+    def spent(self, service: str, load: Mapping[str, Any]) -> Spent:
+        return self.costs
 
     def unfinished(self, service: str) -> Sequence[str]:
         return self.cut_off

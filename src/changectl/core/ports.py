@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from changectl.core.cost import Spent
 from changectl.core.lease import Lease
 
 Json = Mapping[str, Any]
@@ -188,6 +189,9 @@ class Memory(Protocol):
 
     def load_seconds(self, service: str) -> float | None:
         """How long the service's last good start took; None: never measured."""
+
+    def spent(self, service: str, load: Json) -> Spent:
+        """How long starts, ways back and measurements with this very load took on the service so far."""
 
     def unfinished(self, service: str) -> Sequence[str]:
         """Runs on the service whose end is not recorded, or that need a person, and that nobody settled since."""

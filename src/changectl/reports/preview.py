@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core.cost import Span, StartCost
 from changectl.core.precheck import FOLLOWING, CheckResult, ThreeValues, root_causes
-from changectl.core.units import format_duration
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Tone, Verbatim
 from changectl.reports._commands import told
 
@@ -21,40 +21,42 @@ class Impact:
 
     instances: int  # on which there is something to do; one is changed after the other
     starts: int  # of each of them
-    measuring: float | None  # seconds, all instances together; None: its length is a number of requests
-    load: float | None  # seconds that one start takes; None: never measured
+    measuring: Span | None  # seconds, all instances together; None: a number of requests that was never timed
+    start: StartCost | None  # of one start; None: never recorded
     traffic: str = ""  # what users notice meanwhile
 
     @property
-    def total(self) -> float | None:
+    def total(self) -> Span | None:
         """Seconds from the first start to the end, the reading before it aside; None: not known."""
         if not self.instances:
-            return 0.0
-        if self.measuring is None or self.load is None:
+            return Span(0.0, 0.0)
+        if self.measuring is None or self.start is None:
             return None
-        return self.instances * self.starts * self.load + self.measuring
+        return self.start.out.times(self.instances * self.starts) + self.measuring
 
     def __str__(self) -> str:
         if not self.instances:
             return "0s: there is nothing to do"
-        starts = self.instances * self.starts
-        if self.total is not None and self.load is not None:
-            return f"about {format_duration(self.total)}, and about {format_duration(self.load)} more if it is not kept"
-        unknown = [f"the time of {starts} start{'s' if starts > 1 else ''}"] if self.load is None else []
-        unknown += ["the time of the measurements"] if self.measuring is None else []
-        known = (self.measuring or 0.0) + (0.0 if self.load is None else starts * self.load)
-        least = f"at least {format_duration(known)}; " if known else ""
-        return f"{least}not known: {' and '.join(unknown)}"
+        count = self.instances * self.starts
+        starts = f"{count} start{'s' if count > 1 else ''}"
+        if self.start is None:
+            known = "" if self.measuring is None else f"; the measurements take {self.measuring}"
+            unknown = " and of the measurements" if self.measuring is None else ""
+            return f"not known: no run has recorded the time of a start{unknown} yet{known}"
+        back = f"{self.start.back} more if it is not kept"
+        if self.total is None:
+            return f"not known: the measurements were never timed; {starts}: {self.start.out.times(count)}; {back}"
+        return f"{self.total}, and {back}"
 
 
 def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured: str) -> list[Block]:
     """The head of one step: the change and its impact; `measured` says how much is sent, at which levels."""
-    starts, measuring, load = impact.starts, impact.measuring, impact.load
+    starts, measuring, start = impact.starts, impact.measuring, impact.start
     blocks: list[Block] = [Heading(f"Step {number}: {change}", 2)]
     if refusal:
         return [*blocks, *told(f"refused: {refusal}", "bad")]
-    each = "not measured yet" if load is None else f"about {format_duration(load)} (the last load)"
-    length = measured if measuring is None else f"about {format_duration(measuring)} {measured}"
+    each = "not recorded yet" if start is None else f"{start.out}, as lately; the way back {start.back}"
+    length = measured if measuring is None else f"{measuring}, {measured}"
     return [
         *blocks,
         Facts([
@@ -102,12 +104,17 @@ def step_json(change: str, refusal: str, impact: Impact, instances: list[dict[st
         "change": change,
         "refusal": refusal,
         "starts": impact.starts,
-        "measuring_seconds": impact.measuring,
-        "load_seconds": impact.load,
+        "measuring_seconds": _longest(impact.measuring),
+        "load_seconds": _longest(impact.start.out if impact.start else None),
         "traffic": impact.traffic,
-        "total_seconds": None if refusal else impact.total,
+        "total_seconds": None if refusal else _longest(impact.total),
         "instances": instances,
     }
+
+
+def _longest(span: Span | None) -> float | None:
+    """For machines: what to reckon with."""
+    return None if span is None else round(span.most, 3)
 
 
 def instance_json(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
+from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
 from changectl.core.history import SUMMARY_KINDS
 from changectl.core.history_runs import open_work
-from changectl.core.ports import Records
+from changectl.core.ports import Event, Records
 from changectl.store.journal import SqlJournal
 
 
@@ -28,6 +32,25 @@ class RunMemory:
                 return float(event.body["seconds"])
         return None
 
+    def spent(self, service: str, load: Mapping[str, Any]) -> Spent:
+        """How long starts, ways back and measurements with this very load took on the service so far.
+
+        Args:
+            service: its name.
+            load: what the conditions of a measurement say about its load: workload, levels, length, ...
+        """
+        runs = self._runs(service)
+        outs = [
+            (event.body.get("after"), float(event.body["out_seconds"]))
+            for event in self._journal.select(runs=runs, kinds=("ready.outcome",))
+            if event.body.get("out_seconds") is not None
+        ]
+        return Spent(
+            starts=[seconds for after, seconds in outs if after != "restore"],
+            ways_back=[seconds for after, seconds in outs if after == "restore"],
+            phases=_phases(self._journal.select(runs=runs, kinds=("measure.intent", "measure.outcome")), load),
+        )
+
     def unfinished(self, service: str) -> list[str]:
         """Runs whose end is not recorded, or that need a person, and that nobody settled since."""
         events = self._journal.select(runs=self._runs(service), kinds=SUMMARY_KINDS)
@@ -47,3 +70,21 @@ class RunMemory:
     def _runs(self, service: str) -> list[str]:
         opened = self._journal.select(kinds=("run.opened",))
         return [event.run for event in opened if event.body.get("service") == service]
+
+
+def _phases(events: Sequence[Event], load: Mapping[str, Any]) -> list[float]:
+    """Seconds of each measurement with this load that came to its end."""
+    begun: dict[tuple[str, int, Any], str] = {}
+    found = []
+    for event in events:
+        key = (event.run, event.step, event.body.get("host"))
+        if event.kind == "measure.intent":
+            begun[key] = event.at
+        elif (since := begun.pop(key, None)) and event.body.get("ok") and _is_with(event.body, load):
+            found.append((datetime.fromisoformat(event.at) - datetime.fromisoformat(since)).total_seconds())
+    return found
+
+
+def _is_with(body: Mapping[str, Any], load: Mapping[str, Any]) -> bool:
+    conditions = body.get("conditions")
+    return isinstance(conditions, Mapping) and all(conditions.get(name) == value for name, value in load.items())

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from changectl import traffic
+from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ChangectlError
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
@@ -43,8 +44,8 @@ class StepPreview:
     change: str
     instances: tuple[InstancePreview, ...]
     starts: int  # of each instance
-    measuring_seconds: float | None  # both phases on all instances; None: its length is a number of requests
-    load_seconds: float | None  # the last good start; None: never measured
+    measuring_seconds: Span | None  # both phases on all instances; None: a number of requests that was never timed
+    load_seconds: StartCost | None  # without an answer, for one start and for the way back; None: never recorded
     traffic: str  # what users notice while an instance restarts
     refusal: str = ""  # why it cannot even be computed
 
@@ -83,7 +84,6 @@ def preview(order: Order, tools: Tools) -> list[StepPreview]:
 
 def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progress]) -> StepPreview:
     fresh = len(order.placed) > 1
-    load_seconds = tools.memory.load_seconds(order.plan.service)
     impact = traffic.load(order.service.traffic).impact()
     try:
         refuse_shared_host(order)
@@ -92,10 +92,17 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
             instances = tuple(_instance(order, number, one, tools, doors, progress[one.name]) for one in order.placed)
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
-        return StepPreview(_change(order, number, tools), (), 0, None, load_seconds, impact, refusal=text)
-    seconds = load.expected_seconds
-    measuring = None if seconds is None else 2 * seconds * len(order.placed)
-    return StepPreview(_change(order, number, tools), instances, 2 if fresh else 1, measuring, load_seconds, impact)
+        return StepPreview(_change(order, number, tools), (), 0, None, None, impact, refusal=text)
+    spent = tools.memory.spent(order.plan.service, load.facts())
+    measuring = _measuring(load.expected_seconds, spent, len(order.placed))
+    starts = 2 if fresh else 1
+    return StepPreview(_change(order, number, tools), instances, starts, measuring, spent.start_cost, impact)
+
+
+def _measuring(planned: float | None, spent: Spent, instances: int) -> Span | None:
+    """What both phases on all instances take: as lately with this very load, else as planned."""
+    phase = Span.of(spent.phases) or (None if planned is None else Span(planned, planned))
+    return None if phase is None else phase.times(2 * instances)
 
 
 def _instance(

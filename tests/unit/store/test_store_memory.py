@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from changectl.core.cost import Spent
 from changectl.store.memory import RunMemory
 from changectl.store.store import Store
 
@@ -65,3 +66,31 @@ def test_only_a_start_leaves_a_load_time(store: Store) -> None:
     store.journal.append("r1", "ready.outcome", {"ok": True, "started": False, "seconds": 3000.0})
     store.journal.append("r1", "ready.outcome", {"ok": False, "seconds": 600.0})
     assert load_seconds(store) == 0.5
+
+
+LOAD = {"workload": "aa", "levels": {"busy": "4 streams"}, "length": "40 requests"}
+
+
+def test_outages_are_remembered_by_what_was_done(store: Store) -> None:
+    opened(store, "r1")
+    for after, seconds in (("write", 3.1), ("restore", 6.6), ("restart", 3.4)):
+        body = {"ok": True, "started": True, "after": after, "seconds": 0.5, "out_seconds": seconds}
+        store.journal.append("r1", "ready.outcome", body)
+    store.journal.append("r1", "ready.outcome", {"ok": True, "started": False, "seconds": 0.0})
+    spent = RunMemory(store.journal, store.records).spent("chat", LOAD)
+
+    assert (list(spent.starts), list(spent.ways_back), list(spent.phases)) == ([3.1, 3.4], [6.6], [])
+    assert RunMemory(store.journal, store.records).spent("search", LOAD) == Spent([], [], [])
+
+
+def test_only_measurements_with_the_very_same_load_are_timed(store: Store) -> None:
+    opened(store, "r1")
+    for conditions, ok in ((LOAD, True), ({**LOAD, "length": "20 s"}, True), (LOAD, False), (None, True)):
+        store.journal.append("r1", "measure.intent", {"host": "gpu1"}, step=1)
+        body = {"host": "gpu1", "ok": ok, "conditions": conditions and {**conditions, "kernel": "6.1"}}
+        store.journal.append("r1", "measure.outcome", body, step=1)
+    store.journal.append("r1", "measure.intent", {"host": "gpu2"}, step=1)  # cut off
+    spent = RunMemory(store.journal, store.records).spent("chat", LOAD)
+
+    (seconds,) = spent.phases
+    assert 0.0 <= seconds < 60.0
