@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from changectl.core.counting import counted
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 52
@@ -17,4 +18,4 @@ def check(situation: Situation) -> CheckResult:
     broken = [rule for rule in engine.cross_rules(after) if rule not in before]
     if broken:
         return CHECK.failed("; ".join(broken), "change the other setting first, in a step of its own")
-    return CHECK.passed("no rule between settings is broken", figure=f"{len(after)} settings known")
+    return CHECK.passed("no rule between settings is broken", figure=f"{counted(len(after), 'setting')} known")

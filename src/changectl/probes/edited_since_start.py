@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from changectl.core.counting import counted
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 12
@@ -34,7 +35,7 @@ def check(situation: Situation) -> CheckResult:
             "see what was edited: the restart activates it together with this change",
         )
         return _of(own & {*newer}, failed)
-    return CHECK.passed("no configuration file is newer than the running service", figure=f"{len(times)} files")
+    return CHECK.passed("no configuration file is newer than the running service", figure=counted(len(times), "file"))
 
 
 def _of(own: Collection[str], result: CheckResult) -> CheckResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from changectl.core.counting import counted
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 22
@@ -23,4 +24,4 @@ def check(situation: Situation) -> CheckResult:
             f"immutable or append-only: {', '.join(marked)}",
             "somebody wants it unchanged (`lsattr` shows the mark); ask, then `chattr -i`",
         )
-    return CHECK.passed("nothing forbids the edit", figure=f"{len(known)} files")
+    return CHECK.passed("nothing forbids the edit", figure=counted(len(known), "file"))

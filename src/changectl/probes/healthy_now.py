@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from changectl.core.counting import counted
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 18
 CHECK = Check("healthy_now", "required")
+# A refused connection and a model that is being loaded look the same to an engine: neither answers yet.
+_WORDS = {"loading": "does not answer", "not_serving": "gives no real answer", "wrong_model": "another model"}
 
 
 def check(situation: Situation) -> CheckResult:
@@ -21,10 +24,11 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.unknown("no answer was asked for")
     found = situation.engine.readiness(situation.pages, situation.expected_model)
     if found.state != "ready":
-        return CHECK.failed(found.detail, "repair the service on its present configuration first", found.state)
+        figure = _WORDS.get(found.state, found.state)
+        return CHECK.failed(found.detail, "repair the service on its present configuration first", figure)
     return CHECK.passed(found.detail, figure=_restarts(situation))
 
 
 def _restarts(situation: Situation) -> str:
     restarts = situation.status.restarts if situation.status else None
-    return "" if restarts is None else f"{restarts} restarts so far"
+    return "" if restarts is None else f"{counted(restarts, 'restart')} so far"

@@ -18,9 +18,8 @@ def check(situation: Situation) -> CheckResult:
     available = memory.available if memory else None
     figure = "" if available is None else f"{format_bytes(available)} available"
     if growth is None:
-        reason = (
-            "its settings are not known" if situation.settings_after is None else f"{situation.engine.name} leaves open"
-        )
+        name = situation.engine.name
+        reason = "its settings are not known" if situation.settings_after is None else f"{name} does not tell its needs"
         return CHECK.not_applicable(f"the need cannot be computed: {reason}", figure)
     gpu = _memory.has_gpu(situation)
     if gpu is None and growth.gpu():

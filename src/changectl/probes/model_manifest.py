@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from changectl.core.counting import counted
 from changectl.core.observed import ModelFile
 from changectl.core.precheck import Check, CheckResult, Situation
 
@@ -45,7 +46,7 @@ def _rotten(now: list[ModelFile], kept: list[ModelFile]) -> list[str]:
 def _told(situation: Situation) -> tuple[str, str]:
     files = situation.model.files if situation.model else []
     digests = sum(1 for file in files if file.sha256)
-    figure = f"{len(files)} files, {digests} with digest"
+    figure = f"{counted(len(files), 'file')}, {digests} with digest"
     if situation.model_kept is None:
         return "first manifest of this model", figure
     kept = {(file.path, file.size, file.mtime_ns) for file in situation.model_kept.files}

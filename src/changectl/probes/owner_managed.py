@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from changectl.core.counting import counted
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 70
@@ -22,7 +23,7 @@ def check(situation: Situation) -> CheckResult:
     unread = [path for path, data in contents.items() if data is None and _exists(situation, path)]
     if unread:
         return CHECK.unknown(f"not read: {', '.join(unread)}")
-    return CHECK.passed("no configuration manager's header found", figure=f"{len(contents)} files")
+    return CHECK.passed("no configuration manager's header found", figure=counted(len(contents), "file"))
 
 
 def _exists(situation: Situation, path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from changectl.core.counting import counted
 from changectl.core.precheck import Check, CheckResult, Situation
 
 ORDER = 20
@@ -19,7 +20,7 @@ def check(situation: Situation) -> CheckResult:
                 "a preview changes nothing on the host: proven at apply, before the first write"
             )
         return CHECK.unknown("nothing was captured yet")
-    figure = f"{len(situation.capture.files)} files saved and read back"
+    figure = f"{counted(len(situation.capture.files), 'file')} saved and read back"
     if not situation.capture.restorable:
         problems = "; ".join(map(_told, situation.capture.problems)) or "no reason given"
         return CHECK.failed(f"the scratch restore differs: {problems}", "without a way back nothing is changed", figure)

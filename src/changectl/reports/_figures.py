@@ -31,6 +31,14 @@ def limit(text: str) -> str:
     return text
 
 
+def spoken(text: str) -> str:
+    """A sentence of the judge's, as it is told while a run goes on, in the words of the final screen."""
+    for pattern, reading in _LIMITS:
+        within = pattern.replace("(.+)", r"([^,]+)")
+        text = re.sub(rf", {within}, breach\b", f", beyond the limit ({reading})", text)
+    return text
+
+
 def result(row: Mapping[str, Any], *, brief: bool = False) -> str:
     """What came of a figure: against which limit, and why where that alone does not say it.
 

@@ -10,6 +10,7 @@ from changectl.core.ports import Json
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Heading, Line, Verbatim
 
+LAST_WORDS = 5  # lines of a log that a screen has room for
 _LONG = ("log", "report")  # many lines of somebody else's output
 Sentences = Callable[[Json], list[str]]
 
@@ -17,6 +18,17 @@ Sentences = Callable[[Json], list[str]]
 def ready(bodies: Sequence[Json]) -> list[Block]:
     """How long each instance took until it answered, or why it did not."""
     return _told("ready", bodies, _ready)
+
+
+def last_words(bodies: Sequence[Json]) -> list[Block]:
+    """The end of the log of each start that failed without a cause that the engine is known for."""
+    blocks: list[Block] = []
+    for body in bodies:
+        lines = [line for line in text_of(body, "log").splitlines() if line.strip()]
+        if body.get("ok") is False and lines and not text_of(body, "line"):
+            blocks.append(Line(f"the last lines of the log on {text_of(body, 'host')}:"))
+            blocks.append(Verbatim("\n".join(f"  {line.strip()}" for line in lines[-LAST_WORDS:])))
+    return blocks
 
 
 def checks(bodies: Sequence[Json]) -> list[Block]:

@@ -47,7 +47,7 @@ def _in_words(end: EditEnd, step: StepStory) -> str:
         "not_known": f"whether it is in force is not known{f' since run {end.by}' if end.by else ''}",
     }[end.state]
     words = dict.fromkeys(word for word in (step.summary.outcome, step.summary.reason) if word)
-    return f"{told} ({', '.join(words)})"
+    return f"{told}; its step ended: {', '.join(words)}"
 
 
 def _chosen(story: RunStory, step: int | None) -> list[tuple[StepStory, Json]]:

@@ -13,9 +13,11 @@ from changectl.core.history_runs import UNPROVEN
 from changectl.core.ports import Json
 from changectl.core.units import format_duration
 from changectl.reports import _figures as figures
+from changectl.reports import _proofs as proofs
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table
 from changectl.reports._commands import told
+from changectl.reports._flags import remarks
 
 MOST_ROWS = 12  # figures that a screen has room for
 MOST_REASONS = 5
@@ -47,7 +49,7 @@ def as_blocks(
     body: list[Block] = []
     if story.run.reverts:
         unsaid = "\n".join(line for line in story.text.splitlines() if line not in outcome.text)
-        body += [*told(unsaid), *_failed_proofs(story.verify)]
+        body += [*told(unsaid), *proofs.last_words(story.ready), *_failed_proofs(story.verify)]
     for step in story.steps:
         if step.summary.started_at is not None:
             body += _step(step)
@@ -126,8 +128,9 @@ def _step(step: StepStory) -> list[Block]:
         Heading(f"step {summary.number}: {summary.change}", 2),
         Line(end, words.tone(summary.outcome)),
         *_reasons(step),
-        *(Line(text_of(flag, "text"), "warning") for flag in step.flags),
+        *(Line(text, "warning") for text in remarks(step.flags)),
         *_figures(step.rows),
+        *proofs.last_words(step.ready),
         *_failed_checks(step),
         *_failed_proofs(step.verify),
     ]

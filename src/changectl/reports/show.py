@@ -15,6 +15,7 @@ from changectl.reports import _proofs as proofs
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._commands import told
+from changectl.reports._flags import remarks
 from changectl.reports._runs import FORMAT, run_json, step_json
 
 _PLACES = ("file", "process", "engine")
@@ -89,7 +90,7 @@ def _step(story: RunStory, step: StepStory) -> list[Block]:
         Heading(f"step {summary.number}: {summary.change}", 2),
         Line(f"{summary.outcome}{verdict}", words.tone(summary.outcome)),
     ]
-    blocks += [Line(text_of(flag, "text"), "warning") for flag in step.flags]
+    blocks += [Line(text, "warning") for text in remarks(step.flags)]
     if summary.failures_flagged and not any("failures" in text_of(flag, "code") for flag in step.flags):
         blocks.append(Line("more than 1 % of the requests failed", "warning"))
     pairs = [

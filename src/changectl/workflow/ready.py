@@ -107,7 +107,8 @@ class _Wait:
         if self.cause is not None and self.cause.certain and now - self.cause_since >= LAST_WORDS:
             return "failure_line", f"the engine says why it cannot start: {self.cause.line.strip()}"
         if state == "crash_loop":
-            return "crash_loop", f"it ends by itself ({self.status.result or 'no result'}){self._because()}"
+            result = f" ({self.status.result})" if self.status.result else ""
+            return "crash_loop", f"it ends by itself{result}{self._because()}"
         if self.down_since is not None and now - self.down_since >= DOWN_FOR:
             status = "" if self.status.exec_status is None else f" (status {self.status.exec_status})"
             if (self.status.sub or "").startswith("auto-restart"):

@@ -23,6 +23,7 @@ from tests.unit.probes.situations import (
 )
 
 from changectl import engines, managers, probes
+from changectl.core.engine import Page
 from changectl.core.errors import InputError
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, CheckState, Seen, Situation, ThreeValues, refuses
@@ -441,3 +442,20 @@ def test_a_model_file_of_an_unknown_format_is_not_said_to_be_whole(
     files = [{"path": f"part{number}", "size": 100, "header": kind} for number, kind in enumerate(kinds)]
     result = probes.load("model_whole").run(situation(model=model(files=files)))
     assert (result.state, result.figure, result.detail) == ("passed", figure, words)
+
+
+def test_a_figure_counts_one_thing_as_one() -> None:
+    found = {
+        result.name: result.figure for result in probes.run_all(situation(observed=observed(files={UNIT: file("x")})))
+    }
+
+    assert found["file_writable"] == "1 file"
+    assert not [figure for figure in found.values() if figure.startswith("1 ") and figure.split()[1].endswith("s")]
+
+
+def test_a_refused_connection_is_not_called_loading() -> None:
+    pages = llamacpp_pages(health=Page(None, {}, "", "Connection refused", None))
+    found = next(result for result in probes.run_all(situation(pages=pages)) if result.name == "healthy_now")
+
+    assert (found.state, found.figure) == ("failed", "does not answer")
+    assert "refused" in found.detail

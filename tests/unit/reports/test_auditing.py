@@ -163,14 +163,17 @@ def reverting(tape: Tape, run: str, reason: str = "reverted", outcome: str = "re
 
 def test_a_difference_says_what_became_of_it_beside_how_its_step_ended() -> None:
     tape = applied()
-    assert lines(diff.as_blocks(story(tape)))[1] == "in force, as far as the record goes (kept, judged)"
+    assert lines(diff.as_blocks(story(tape)))[1] == "in force, as far as the record goes; its step ended: kept, judged"
 
     reverting(tape, "r2")
-    assert lines(diff.as_blocks(story(tape)))[1] == "taken back by run r2 (kept, judged)"
+    assert lines(diff.as_blocks(story(tape)))[1] == "taken back by run r2; its step ended: kept, judged"
     assert diff.as_json(story(tape))["edits"][0]["state"] == "taken_back"
 
     assert lines(diff.as_blocks(story(tape, "r2")))[0].endswith("what it was to take back: changectl diff r1")
-    assert lines(diff.as_blocks(story(applied("reverted"))))[1] == "taken back in the same run (reverted, judged)"
+    assert (
+        lines(diff.as_blocks(story(applied("reverted"))))[1]
+        == "taken back in the same run; its step ended: reverted, judged"
+    )
 
 
 def test_a_revert_that_did_nothing_is_not_named_as_the_one_that_took_it_back() -> None:

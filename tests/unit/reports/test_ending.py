@@ -13,6 +13,7 @@ from changectl.core.history import run_story
 from changectl.core.history_places import host_folders
 from changectl.reports import _figures as figures
 from changectl.reports import ending
+from changectl.reports._flags import remarks
 
 SCREEN = 40  # lines
 
@@ -269,3 +270,66 @@ def test_what_is_accepted_is_said_once() -> None:
     tape.step("r1", "kept", "no_gross_harm")
 
     assert "accepted: tpot <= 1s" in told(tape)
+
+
+def test_a_start_that_failed_shows_the_end_of_its_log() -> None:
+    tape = tape_of("reverted", [], 4, text="gpu1: the new configuration did not become ready: it ends by itself")
+    log = "\n".join([*(f"line {number}" for number in range(40)), "", "ValueError: semaphore initial value"])
+    body = {"host": "gpu1", "ok": False, "message": "it ends by itself", "log": log}
+    tape.events.insert(3, dataclasses.replace(tape.events[4], kind="ready.outcome", body=body))
+
+    text = told(tape, 4)
+    at = text.index("the last lines of the log on gpu1:")
+    assert text[at + 1 : at + 6] == [
+        "  line 36",
+        "  line 37",
+        "  line 38",
+        "  line 39",
+        "  ValueError: semaphore initial value",
+    ]
+    assert not any("line 35" in line for line in text)
+
+
+def test_a_start_whose_cause_is_known_needs_no_log() -> None:
+    tape = tape_of("reverted", [], 4, text="gpu1: out of memory")
+    body = {"host": "gpu1", "ok": False, "line": "out of memory", "log": "a\nout of memory"}
+    tape.events.insert(3, dataclasses.replace(tape.events[4], kind="ready.outcome", body=body))
+
+    assert not any("the last lines of the log" in line for line in told(tape, 4))
+
+
+def test_a_remark_of_every_level_is_one_line_and_says_whether_it_matters() -> None:
+    places = [("low", "before the change"), ("busy", "before the change"), ("low", "after the change")]
+    flags = [{"code": "cache_unknown", "text": f"the server did not say at {a} {b} what was cached"} for a, b in places]
+    flags += [{"code": "generator_late", "text": f"the load generator was busy at {a} {b}"} for a, b in places]
+    flags += [{"code": "failures_above_1_percent", "text": "2% of the requests failed at low"}]
+
+    assert remarks(flags) == [
+        "the server did not say what was cached (at low, busy before the change; at low after the change); "
+        "this does not change the verdict",
+        "the load generator was busy (at low, busy before the change; at low after the change), so that answers "
+        "may have been noticed a little late; this does not change the verdict. A caller host with more free "
+        "processors helps",
+        "2% of the requests failed at low",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judged", "said"),
+    [
+        (
+            "ttft_user_p50 at busy: 427ms -> 3.642s (+753%), less than 1.5 times, or up to 5ms more, breach",
+            "ttft_user_p50 at busy: 427ms -> 3.642s (+753%), beyond the limit "
+            "(below 1.5 times the old value, or at most 5ms above it)",
+        ),
+        (
+            "not kept (regressed): tpot at low: 1ms -> 2s, slo tpot_p95 <= 45ms, breach; rps at low: 2 -> 1, "
+            "less than 1.5 times lower, breach",
+            "not kept (regressed): tpot at low: 1ms -> 2s, beyond the limit (tpot_p95 <= 45ms, the service's limit); "
+            "rps at low: 2 -> 1, beyond the limit (not 1.5 times lower than before)",
+        ),
+        ("gpu1: answers after 3.0 s", "gpu1: answers after 3.0 s"),
+    ],
+)
+def test_a_breach_is_told_while_it_goes_on_in_the_words_of_the_final_screen(judged: str, said: str) -> None:
+    assert figures.spoken(judged) == said
