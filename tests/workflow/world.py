@@ -11,6 +11,7 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
+from changectl.core.observed import StatusProcess
 from changectl.core.ports import ChecksResult, Event, HostAddress
 
 EPOCH = 1_790_000_000.0
@@ -149,6 +150,7 @@ class FakeMemory:
 
     load: float | None = None
     costs: Spent = field(default_factory=Spent)
+    said: list[str] = field(default_factory=list)
     cut_off: list[str] = field(default_factory=list)
     manifest: dict[str, object] | None = None
 
@@ -157,6 +159,9 @@ class FakeMemory:
 
     def spent(self, service: str, load: Mapping[str, Any]) -> Spent:
         return self.costs
+
+    def start_log(self, service: str, host: str, process: StatusProcess) -> list[str]:
+        return self.said
 
     def unfinished(self, service: str) -> Sequence[str]:
         return self.cut_off

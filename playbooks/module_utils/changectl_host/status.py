@@ -17,7 +17,8 @@ _CHUNK = 1024 * 1024  # at most this much of a log in one answer: its newest par
 def status(args: Dict[str, Any]) -> Dict[str, Any]:
     """The call; see the keys below. `memory_events` is what the service's cgroup counted.
 
-    With `from_start` also `start_log`: what the running service logged first, however long ago.
+    With `from_start` also `start_log`: what the running service logged first, however long ago. A log file does not
+    tell where a start begins: of it, what stands before `log`, as much as one answer holds.
     """
     name, settings = manager.read(args.get("manager"))
     log_file = args.get("log_file")
@@ -38,6 +39,8 @@ def status(args: Dict[str, Any]) -> Dict[str, Any]:
     found["now"] = time.time()  # this host's clock, as process.started_at
     if log_file:
         found["log"], found["cursor"] = tail(log_file, args.get("cursor"))
+        if args.get("from_start"):
+            found["start_log"] = before_tail(log_file)
     elif name == "systemd":
         found["log"], found["cursor"] = systemd.journal(settings, args.get("cursor"))
     else:
@@ -87,6 +90,23 @@ def end_of_log(manager_settings: Optional[Dict[str, Any]], log_file: Optional[st
         return None if manager_settings is None else systemd.journal(manager_settings, None)[1]
     except Failure:
         return None  # the start matters more
+
+
+def before_tail(path: str) -> List[str]:
+    """The complete lines that stand before what `tail` tells without a cursor, as many as one answer holds."""
+    try:
+        with open(path, "rb") as source:
+            end = os.fstat(source.fileno()).st_size - _TAIL
+            if end <= 0:
+                return []
+            begin = max(0, end - _CHUNK)
+            source.seek(begin)
+            data = source.read(end - begin)
+            rest = source.readline(_TAIL)  # the tail begins in the middle of this line
+    except OSError:
+        return []
+    lines = (data + rest).decode(errors="replace").splitlines()
+    return lines[1:] if begin else lines
 
 
 def tail(path: str, cursor: Optional[str]) -> Tuple[List[str], Optional[str]]:

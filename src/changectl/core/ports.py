@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from changectl.core.cost import Spent
 from changectl.core.lease import Lease
+from changectl.core.observed import StatusProcess
 
 Json = Mapping[str, Any]
 Progress = Callable[[Json], None]
@@ -192,6 +193,9 @@ class Memory(Protocol):
 
     def spent(self, service: str, load: Json) -> Spent:
         """How long starts, ways back and measurements with this very load took on the service so far."""
+
+    def start_log(self, service: str, host: str, process: StatusProcess) -> list[str]:
+        """What this very process said while an earlier run waited for its first answer; empty: that is not kept."""
 
     def unfinished(self, service: str) -> Sequence[str]:
         """Runs on the service whose end is not recorded, or that need a person, and that nobody settled since."""

@@ -11,6 +11,7 @@ from changectl.core.settings import Setting, SettingType
 from changectl.engines import _logs, _process
 from changectl.engines._openai import OpenAIEngine
 
+_TOLD_TWICE = ("parallel", "n-ctx-slot")  # by the pages and by the log
 _PER_SLOT = "n-ctx-slot"  # reported beside the settings: the context that one request really has
 NO_LIMIT = -1  # n_predict
 _SLOT_LINE = re.compile(r"n_slots = (?P<slots>\d+), n_ctx_slot = (?P<context>\d+), kv_unified = '(?P<unified>\w+)'")
@@ -119,7 +120,9 @@ class LlamaCpp(OpenAIEngine):
         context = _context_per_slot(pages, props)
         if context is not None:
             found[_PER_SLOT] = str(context)
-        return found | _from_log(log)
+        said = _from_log(log)
+        # A log file may hold earlier starts alone: what contradicts the server itself is none of this one's.
+        return found | said if all(found.get(name, said.get(name)) == said.get(name) for name in _TOLD_TWICE) else found
 
     def readiness(self, pages: Pages, expected_model: str | None) -> Readiness:
         """As for every engine, and not asleep: a server that unloaded its model in idle time is not serving."""

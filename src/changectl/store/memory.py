@@ -11,8 +11,11 @@ from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
 from changectl.core.history import SUMMARY_KINDS
 from changectl.core.history_runs import open_work
+from changectl.core.observed import StatusProcess
 from changectl.core.ports import Event, Records
 from changectl.store.journal import SqlJournal
+
+SAME_START = 5.0  # seconds; a clock that is set a little must not make another process of it
 
 
 class RunMemory:
@@ -51,6 +54,17 @@ class RunMemory:
             phases=_phases(self._journal.select(runs=runs, kinds=("measure.intent", "measure.outcome")), load),
         )
 
+    def start_log(self, service: str, host: str, process: StatusProcess) -> list[str]:
+        """What this very process said while an earlier run waited for its first answer; empty: that is not kept."""
+        for event in reversed(self._journal.select(runs=self._runs(service), kinds=("ready.outcome",))):
+            blob = event.body.get("log_blob")
+            if event.body.get("host") == host and blob and _is_this(event.body.get("process") or {}, process):
+                try:
+                    return self._records.get_blob(blob).decode(errors="replace").splitlines()
+                except ChangectlError:
+                    return []
+        return []
+
     def unfinished(self, service: str) -> list[str]:
         """Runs whose end is not recorded, or that need a person, and that nobody settled since."""
         events = self._journal.select(runs=self._runs(service), kinds=SUMMARY_KINDS)
@@ -88,3 +102,11 @@ def _phases(events: Sequence[Event], load: Mapping[str, Any]) -> list[float]:
 def _is_with(body: Mapping[str, Any], load: Mapping[str, Any]) -> bool:
     conditions = body.get("conditions")
     return isinstance(conditions, Mapping) and all(conditions.get(name) == value for name, value in load.items())
+
+
+def _is_this(known: Mapping[str, Any], process: StatusProcess) -> bool:
+    """Process ids and ticks since boot come again after the next boot; the time of the start does not."""
+    if None in (process.start_ticks, process.started_at, known.get("started_at")):
+        return False
+    same = (known.get("pid"), known.get("start_ticks")) == (process.pid, process.start_ticks)
+    return same and abs(float(known["started_at"]) - float(process.started_at or 0.0)) < SAME_START

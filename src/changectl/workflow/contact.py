@@ -118,7 +118,7 @@ def make_contact(target: Target, step: Step, tools: Tools, ahead: Ahead | None =
     hello = target.hello()
     observed = target.inspect()
     tools.secrets.learn_observed(observed)
-    status = target.status(from_start=True)
+    status = _status(target, tools)
     pages = target.pages()
     locator = Locator(target.service.carriers, target.engine, target.manager, observed)
     ahead = ahead or Ahead()
@@ -136,6 +136,15 @@ def make_contact(target: Target, step: Step, tools: Tools, ahead: Ahead | None =
         values=three_values(target, wanted, locator, observed, pages, status.whole_log),
         ahead=ahead,
     )
+
+
+def _status(target: Target, tools: Tools) -> Status:
+    """How the service is, with what it said when it started, as far back as anybody knows."""
+    status = target.status(from_start=True)
+    if status.process is None:
+        return status
+    kept = tools.memory.start_log(target.service.service, target.name, status.process)
+    return status.model_copy(update={"start_log": kept}) if kept else status
 
 
 def _model(target: Target, observed: Observed, tools: Tools) -> Model:

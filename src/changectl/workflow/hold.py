@@ -223,7 +223,17 @@ class Hold:
             return failed(result, self.tools.secrets.redactor.text)
         # Where nobody could look before the act, nobody knows whether this is a new process.
         is_new = self.seen and result.status.identity not in (None, self.running)
-        return came_up(result, out, self.act) if is_new else went_on(result)
+        return came_up(result, out, self.act, self._kept_log(result)) if is_new else went_on(result)
+
+    def _kept_log(self, ready: Ready) -> str | None:
+        """What the engine said while it started: some tell there alone what they hold, and logs get long."""
+        text = self.tools.secrets.redactor.text("\n".join(ready.log))
+        if not text:
+            return None
+        try:
+            return self.tools.records.put_blob(text.encode())
+        except Exception:  # noqa: BLE001 - a later run will know less; the service matters more
+            return None
 
 
 def log_end(answers: Sequence[Mapping[str, Any]]) -> str | None:

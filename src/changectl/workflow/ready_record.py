@@ -10,16 +10,20 @@ from changectl.workflow.ready import NotReady, Ready
 LOG_RECORDED = 40  # lines of the log that a failed start leaves in the journal
 
 
-def came_up(ready: Ready, out: float, act: str) -> dict[str, Any]:
+def came_up(ready: Ready, out: float, act: str, log: str | None) -> dict[str, Any]:
     """A process that was started then answers: how long it took to load, and how long the service was out.
 
     Args:
         ready: what it answered.
         out: seconds since the service was last seen before the act.
         act: what was done to it: restart, write or restore.
+        log: the digest of what it said meanwhile; None: nothing, or it could not be kept.
     """
+    process = ready.status.process
+    which = {} if process is None else process.model_dump(include={"pid", "start_ticks", "started_at"})
     figures = {"seconds": round(ready.seconds, 3), "out_seconds": round(out, 3)}
-    return {"ok": True, "started": True, "after": act, **figures, "detail": ready.detail}
+    return {"ok": True, "started": True, "after": act, **figures, "process": which, "log_blob": log,
+            "detail": ready.detail}  # fmt: skip
 
 
 def went_on(ready: Ready) -> dict[str, Any]:

@@ -37,6 +37,13 @@ def test_without_the_start_log_the_total_context_is_not_guessed() -> None:
     assert found["n-ctx-slot"] == "256"
 
 
+def test_the_log_of_another_start_tells_nothing_about_this_one() -> None:
+    other = ["I srv    load_model: initializing, n_slots = 8, n_ctx_slot = 256, kv_unified = 'false'"]
+
+    assert ENGINE.effective(llamacpp_pages(), other) == ENGINE.effective(llamacpp_pages())
+    assert ENGINE.capacity(llamacpp_pages(), other).kv_tokens is None
+
+
 def test_a_shared_cache_is_not_multiplied_by_its_slots() -> None:
     log = ["I srv    load_model: initializing, n_slots = 4, n_ctx_slot = 4096, kv_unified = 'true'"]
 

@@ -217,6 +217,19 @@ def test_the_service_runs_without_the_mark_of_the_run(service: Service) -> None:
     assert "CHANGECTL_RUN" not in procfs.parse_environ(procfs.read(service.wait(), "environ"))
 
 
+@pytest.mark.parametrize(("lines", "before"), [(3, 0), (9_000, 2_400), (400_000, 2_400)])
+def test_what_stands_before_the_end_of_a_long_log_is_told_whole_and_once(place: Path, lines: int, before: int) -> None:
+    log = place / "log"
+    log.write_text("".join(f"line {number}\n" for number in range(lines)))
+    earlier, latest = status.before_tail(str(log)), status.tail(str(log), None)[0]
+
+    assert len(earlier) >= before
+    whole = [*earlier, *latest[1:]] if earlier else latest  # the end begins in the middle of a line
+    assert whole == [f"line {number}" for number in range(lines - len(whole), lines)]
+    assert len("\n".join(earlier)) <= 2**20 + 100
+    assert status.before_tail(str(place / "none")) == []
+
+
 def test_a_log_is_followed_by_its_cursor_also_over_a_rotation(place: Path) -> None:
     log = place / "log"
     log.write_text("one\ntwo\nhalf")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from changectl.core.cost import Spent
+from changectl.core.observed import StatusProcess
 from changectl.store.memory import RunMemory
 from changectl.store.store import Store
 
@@ -94,3 +95,19 @@ def test_only_measurements_with_the_very_same_load_are_timed(store: Store) -> No
 
     (seconds,) = spent.phases
     assert 0.0 <= seconds < 60.0
+
+
+def test_what_a_process_said_when_it_started_is_found_again_for_that_process_alone(store: Store) -> None:
+    opened(store, "r1")
+    blob = store.records.put_blob(b"loading\nn_slots = 4")
+    which = {"pid": 77, "start_ticks": 5, "started_at": 1000.0}
+    body = {"host": "gpu1", "ok": True, "started": True, "process": which, "log_blob": blob}
+    store.journal.append("r1", "ready.outcome", body)
+    memory = RunMemory(store.journal, store.records)
+
+    def said(host: str = "gpu1", **changed: float) -> list[str]:
+        return memory.start_log("chat", host, StatusProcess.read({**which, **changed}))
+
+    assert said() == ["loading", "n_slots = 4"]
+    assert said(started_at=1001.0) == ["loading", "n_slots = 4"]  # the host's clock was set a little
+    assert said("gpu2") == said(pid=78) == said(start_ticks=6) == said(started_at=90_000.0) == []
