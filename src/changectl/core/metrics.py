@@ -5,7 +5,9 @@ A name that is not in the catalogue is an error: a guard with a typing error mus
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 from changectl.core.catalogue import CLASSES, METRICS, STATISTICS, Metric
@@ -96,7 +98,7 @@ def parse_metric(text: str, levels: tuple[str, ...] | None = None) -> MetricRef:
     if level is not None and not metric.per_level:
         raise ValueError(f'"{metric.name}" is one figure for all levels; leave "at {level}" out')
     if level is not None and levels is not None and level not in levels:
-        raise ValueError(f'there is no level "{level}"; known: {", ".join(levels)}')
+        raise ValueError(f'there is no level "{level}"; {_meant(level, levels)}known: {", ".join(levels)}')
     return MetricRef(metric, statistic, level)
 
 
@@ -106,12 +108,31 @@ def _split_name(name: str) -> tuple[Metric, str | None]:
     base, _, statistic = name.rpartition("_")
     metric = METRICS.get(base)
     if metric is None:
-        raise ValueError(f'there is no metric "{name}"; known: {", ".join(known_names())}')
+        raise ValueError(
+            f'there is no metric "{name}"; {_meant(name, _nearest_first(name))}known: {", ".join(known_names())}'
+        )
     if not metric.statistics:
         raise ValueError(f'"{base}" is one figure and has no statistics; write {base}')
     if statistic not in metric.statistics:
         raise ValueError(f'"{base}" has no statistic "{statistic}"; known: {", ".join(metric.statistics)}')
     return metric, statistic
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """`did you mean ...? `, where a known name is close; else nothing."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`? " if close else ""
+
+
+def _nearest_first(name: str) -> Iterator[str]:
+    """The metrics that a shortened name begins, `ttft_user_p95` for `ttft_p95`; else every name in full."""
+    base, _, statistic = name.rpartition("_")
+    begun = [metric for metric in METRICS.values() if base and metric.name.startswith(f"{base}_")]
+    if begun and statistic in begun[0].statistics:
+        yield f"{begun[0].name}_{statistic}"
+        return
+    for metric in METRICS.values():
+        yield from (metric.name, *(f"{metric.name}_{one}" for one in metric.statistics))
 
 
 def known_names() -> tuple[str, ...]:
@@ -134,7 +155,8 @@ def parse_guard(
     wanted = "<=" if ref.metric.better == "lower" else ">="
     if parsed.operator != wanted:
         raise ValueError(
-            f'"{limit}" would forbid a good {ref.metric.name} ({ref.metric.better} is better); write "{wanted} ..."'
+            f'"{limit}" would forbid a good {ref.metric.name} ({ref.metric.better} is better); '
+            f'write "{wanted} {limit.strip()[2:].strip()}"'
         )
     return Guard(ref, parsed, source)
 
@@ -149,8 +171,10 @@ def parse_expectation(name: str, change: str, levels: tuple[str, ...] | None = N
     parsed = parse_change(change)
     if (parsed > 0) != (ref.metric.better == "higher"):
         sign = "+" if ref.metric.better == "higher" else "-"
+        # Nothing can fall by more than all of it.
+        share = "N%" if sign == "-" and parsed >= 1 else change.strip().lstrip("+-").strip()
         raise ValueError(
-            f'"{change}" would make {ref.metric.name} worse ({ref.metric.better} is better); write {sign}N%'
+            f'"{change}" would make {ref.metric.name} worse ({ref.metric.better} is better); write {sign}{share}'
         )
     return Expectation(ref, parsed)
 

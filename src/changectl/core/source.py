@@ -17,9 +17,12 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from changectl.core.errors import InputError, Problem
+from changectl.core.source_syntax import one_line, syntax_problem, unreadable_character
 
 Path = tuple[str | int, ...]
 
+# What is meant by writing a key twice, where that is known.
+_SECOND = {"change": "{first}; one step changes one thing: give the second one its own step, `- change: ...`"}
 MAXIMUM_BYTES = 1 << 20  # a plan is read at 3 a.m.; whatever is larger than this is not a plan
 MAXIMUM_NODES = 20_000  # aliases can multiply a small file without end
 _STANDARD = "tag:yaml.org,2002:"
@@ -73,7 +76,7 @@ def read_yaml(content: bytes | str, file: str) -> Source:
     node = _compose(text, file)
     if node is None:
         raise InputError(
-            Problem("the file is empty", file, 1, 1, hint="`changectl init` writes an example to start from")
+            Problem("the file is empty", file, 1, 1, hint="this writes an example to start from: changectl init DIR")
         )
     reader = _Reader(file)
     try:
@@ -108,9 +111,9 @@ def _compose(text: str, file: str) -> Node | None:
     except RecursionError:
         raise InputError(Problem("nested too deeply", file, 1, 1)) from None
     except ReaderError as error:
-        raise InputError(_unreadable_character(text, file, error)) from None
+        raise InputError(unreadable_character(text, file, error)) from None
     except MarkedYAMLError as error:
-        raise InputError(_syntax_problem(text, file, error)) from None
+        raise InputError(syntax_problem(text, file, error)) from None
     except (
         YAMLError,
         ValueError,
@@ -121,38 +124,8 @@ def _compose(text: str, file: str) -> Node | None:
         AttributeError,
     ) as error:
         # ruamel lets a few plain Python errors through on malformed directives, escapes and tags
-        raise InputError(Problem(f"not readable as YAML: {_one_line(error)}", file, 1, 1)) from None
+        raise InputError(Problem(f"not readable as YAML: {one_line(error)}", file, 1, 1)) from None
     return node
-
-
-def _unreadable_character(text: str, file: str, error: ReaderError) -> Problem:
-    position = error.position if isinstance(error.position, int) else 0
-    before = text[:position]
-    column = len(before) - (before.rfind("\n") + 1) + 1
-    hint = "remove the control character, or write it as an escape inside double quotes"
-    return Problem("a character that YAML does not allow", file, before.count("\n") + 1, column, hint=hint)
-
-
-def _syntax_problem(text: str, file: str, error: MarkedYAMLError) -> Problem:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-    lines = text.splitlines()
-    content = lines[line - 1] if line <= len(lines) else ""
-    what = _one_line(error.problem or error.context or error)
-    if "another document" in what:
-        return Problem(
-            "a second document begins here", file, line, column, hint="one file holds one plan or one service"
-        )
-    if "\t" in content[: column + 1]:
-        return Problem(
-            "a tab stands in the indentation", file, line, column, hint="indent with spaces; YAML forbids tabs"
-        )
-    hint = "values with `: `, `#`, `{`, `[`, `*`, `&`, `!`, `%`, `@` or a leading quote need quotes around them"
-    return Problem(f"not readable as YAML: {what}", file, line, column, hint=hint)
-
-
-def _one_line(value: object) -> str:
-    return " ".join(str(value).split())[:200]
 
 
 class _TooManyNodesError(Exception):
@@ -209,9 +182,8 @@ class _Reader:
                 continue
             if key in data:
                 first = self.keys[(*path, key)].line
-                self._report(
-                    key_node, (*path, key), f"`{key}` stands here a second time", f"the first is in line {first}"
-                )
+                hint = _SECOND.get(key, "{first}").format(first=f"the first is in line {first}")
+                self._report(key_node, (*path, key), f"`{key}` stands here a second time", hint)
                 continue
             self.keys[(*path, key)] = _place(key_node)
             data[key] = self.plain(value_node, (*path, key), above)

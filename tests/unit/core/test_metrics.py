@@ -16,8 +16,10 @@ def test_a_reference_may_name_a_statistic_and_a_level() -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("ttft_p95", "known: ttft_user"),
+        ("ttft_p95", "did you mean `ttft_user_p95`. known: ttft_user"),
+        ("tpott", "did you mean `tpot`. known: "),
         ("ttft_user_p96", "known: p50, p95, p99, mean"),
+        ("tpot at peek", "did you mean `peak`. known: low, peak"),
         ("rps_ok_p95", "write rps_ok"),
         ("tpot at", "at LEVEL"),
         ("tpot on peak", "at LEVEL"),
@@ -36,8 +38,8 @@ def test_what_names_no_metric_lists_what_exists(text: str, word: str) -> None:
     [
         ("tpot_p95", "<= 5%", "measured in time"),
         ("failures", "<= 5ms", "percent"),
-        ("rps_ok", "<= 5 rps", 'write ">= ...'),
-        ("tpot", ">= 5ms", 'write "<= ...'),
+        ("rps_ok", "<= 5 rps", 'write ">= 5 rps"'),
+        ("tpot", ">= 5ms", 'write "<= 5ms"'),
     ],
 )
 def test_a_limit_that_does_not_fit_its_metric_is_refused(name: str, limit: str, word: str) -> None:
@@ -48,10 +50,12 @@ def test_a_limit_that_does_not_fit_its_metric_is_refused(name: str, limit: str, 
 def test_an_expectation_for_the_worse_is_refused() -> None:
     assert parse_expectation("rps_ok at peak", "+10%").change == pytest.approx(0.1)
     assert parse_expectation("ttft_user_p95", "-20%").change == pytest.approx(-0.2)
-    with pytest.raises(ValueError, match="worse"):
+    with pytest.raises(ValueError, match=r"worse .* write -20%"):
         parse_expectation("ttft_user", "+20%")
-    with pytest.raises(ValueError, match="worse"):
-        parse_expectation("rps_ok", "-20%")
+    with pytest.raises(ValueError, match=r"worse .* write \+20%"):
+        parse_expectation("rps_ok", "- 20%")
+    with pytest.raises(ValueError, match=r"worse .* write -N%"):
+        parse_expectation("ttft_user", "+150%")
 
 
 def test_margins_follow_the_class_of_service() -> None:

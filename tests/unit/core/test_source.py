@@ -122,3 +122,58 @@ def test_deep_nesting_is_refused() -> None:
 
 def test_a_huge_file_is_refused() -> None:
     assert "larger than" in refusal("a" * 2_000_000).message
+
+
+@pytest.mark.parametrize(
+    "line", ["accept: {tpot_p95: >= 20ms}", "tpot_p95: >= 20ms", "- a: >= 20ms  # not less", "x: > 20ms"]
+)
+def test_a_limit_without_its_quotes_is_told_to_be_quoted(line: str) -> None:
+    problem = refusal(f"a: 1\nb:\n  {line}\n")
+
+    assert (problem.line, problem.message) == (3, "a value that begins with `>` needs quotes")
+    assert problem.column == 3 + line.index(">")
+    assert problem.hint in ('write ">= 20ms" in quotes', 'write "> 20ms" in quotes')
+
+
+STEP = "steps:\n  - change: {parameter: {name: a, to: 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        (
+            f"{STEP}   expect: neutral\n",
+            3,
+            "line 3 is indented by 3 spaces; what stands above it (line 2) begins in column 5",
+        ),
+        (
+            f"{STEP}     expect: neutral\n",
+            3,
+            "line 3 is indented by 5 spaces; what stands above it (line 2) begins in column 5",
+        ),
+        (
+            f"{STEP}\n  # why\n   expect: neutral\n",
+            5,
+            "line 5 is indented by 3 spaces; what stands above it (line 2) begins",
+        ),
+        (f"{STEP} - change: 2\n", 3, "line 3 is indented by 1 space; the `-` above it (line 2) begins in column 3"),
+        (
+            "version: 1\n service: x\n",
+            2,
+            "line 2 is indented by 1 space; what stands above it (line 1) begins in column 1",
+        ),
+    ],
+)
+def test_a_wrong_indentation_is_told_in_spaces_and_columns(text: str, line: int, said: str) -> None:
+    problem = refusal(text)
+
+    assert problem.line == line
+    assert problem.message.startswith(said)
+    assert "same column" in problem.hint
+
+
+def test_a_second_change_is_sent_into_its_own_step() -> None:
+    source = read_yaml("steps:\n  - change: {a: 1}\n    change: {b: 2}\n", "plan.yml")
+
+    assert [(one.line, one.message) for one in source.problems] == [(3, "`change` stands here a second time")]
+    assert "give the second one its own step" in source.problems[0].hint
