@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
 from time import perf_counter_ns
@@ -15,6 +16,9 @@ from changectl.adapters.loadgen.answer import Answer
 from changectl.adapters.loadgen.exchange import Exchange
 from changectl.adapters.loadgen.job import Item, Job, Level
 from changectl.adapters.loadgen.salt import salt, salted
+
+# What the sender's own host refuses: no file descriptor, no port, no memory. It says nothing about the service.
+_OWN_LIMITS = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Client:
@@ -86,7 +90,7 @@ class Client:
         except ConnectionRefusedError as error:
             return "connect_refused", error.strerror or "connection refused"
         except OSError as error:  # unreachable, reset, TLS
-            return "connect_error", str(error)
+            return "client_limit" if error.errno in _OWN_LIMITS else "connect_error", str(error)
         if self.stopping:
             exchange.abort()
         return None

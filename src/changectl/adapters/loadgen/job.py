@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from changectl import loads
 
 WARMUP = "warmup"  # the level name of requests that no one judges
+POISSON = "poisson"  # how requests of an open level arrive
+MOST_REQUESTS = 1_000_000  # of one level: their records are held until it ends
 
 
 class JobError(ValueError):
@@ -31,12 +33,20 @@ class Endpoint(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A closed level: so many streams, each sending its next request when the last one is answered."""
+    """A closed level is so many streams, each sending its next request when the last one is answered.
+
+    An open one has no streams: so many requests within so many seconds, each sent when its schedule says.
+    """
 
     name: str
-    streams: int
+    streams: Optional[int]  # None: an open level
     seconds: Optional[float]  # no request begins after them
     requests: Optional[int]
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of its requests is known beforehand."""
+        return self.streams is None or self.seconds is None
 
 
 class Item(NamedTuple):
@@ -183,18 +193,30 @@ def _levels(raw: Mapping[str, Any]) -> List[Level]:
         raise JobError('levels need different names, and none may be called "{}"'.format(WARMUP))
     warmup = _get(raw, "warmup", dict, {})
     if warmup:
-        # As many streams at once as the widest level has; the job says how many requests, two for each stream or more.
-        first = _level(dict(warmup, name=WARMUP, streams=max(level.streams for level in levels)))
-        levels.insert(0, first)
+        # As many streams at once as the widest level has, unless the job says how many; two requests for each, or more.
+        widest = max(level.streams or 1 for level in levels)
+        levels.insert(0, _level({"streams": widest, **warmup, "name": WARMUP}))
     return levels
 
 
 def _level(raw: Any) -> Level:
     if not isinstance(raw, dict):
         raise JobError("a level is not an object")
-    name, streams = _get(raw, "name", str), _get(raw, "streams", int)
+    name, streams = _get(raw, "name", str), _get(raw, "streams", int, None)
     seconds = None if raw.get("seconds") is None else _positive(raw, "seconds")
     requests = _get(raw, "requests", int, None)
-    if streams < 1 or (requests is not None and requests < 1) or (seconds is None and requests is None):
+    if requests is not None and not 1 <= requests <= MOST_REQUESTS:
+        raise JobError('level "{}" needs from 1 to {} requests'.format(name, MOST_REQUESTS))
+    if streams is None:
+        return _open_level(raw, Level(name, None, seconds, requests))
+    if streams < 1 or (seconds is None and requests is None) or "arrivals" in raw:
         raise JobError('level "{}" needs at least one stream, and seconds or requests'.format(name))
     return Level(name, streams, seconds, requests)
+
+
+def _open_level(raw: Mapping[str, Any], level: Level) -> Level:
+    if _get(raw, "arrivals", str, None) != POISSON:
+        raise JobError('level "{}" needs streams, or arrivals: the only ones are "{}"'.format(level.name, POISSON))
+    if level.seconds is None or level.requests is None:
+        raise JobError('level "{}" is open and needs seconds and requests'.format(level.name))
+    return level

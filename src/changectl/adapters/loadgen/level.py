@@ -1,36 +1,37 @@
-"""A closed level: streams that each send the next prompt when their last one is answered."""
+"""One load level under way: what closed and open levels have in common."""
 
 from __future__ import annotations
 
 import asyncio
 from time import perf_counter_ns
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 from changectl.adapters.loadgen.client import Client
 from changectl.adapters.loadgen.job import Item, Level
 
-# A stream whose request failed at once waits, or a server that is down would be asked thousands of times a second.
-FAILURE_PAUSE_NS = 100_000_000
+STOP_CHECK = 0.1  # seconds after which a wait asks whether the program was told to stop
 
 
 class LevelRun:
-    """One level under way. Records appear in `records` when their requests end."""
+    """One level. Records appear in `records` when their requests end; `_drive` says when they begin."""
 
-    def __init__(self, level: Level, workload: List[Item], client: Client, stagger: float, start_ns: int) -> None:
+    def __init__(self, level: Level, workload: List[Item], client: Client, phase_start_ns: int) -> None:
         self._level = level
         self._workload = workload
         self._client = client
-        self._stagger_ns = int(stagger * 1e9)
-        self._phase_start_ns = start_ns
+        self._phase_start_ns = phase_start_ns
         self._start_ns = 0
         self.taken = 0
         self.records: List[Dict[str, Any]] = []
 
     async def run(self) -> None:
-        """Run all streams to their end."""
+        """Send everything and wait for every answer."""
         self._start_ns = perf_counter_ns()
-        await asyncio.gather(*(self._stream(number) for number in range(self._level.streams)))
+        await self._drive()
         self.records.sort(key=lambda record: int(record["i"]))
+
+    async def _drive(self) -> None:
+        raise NotImplementedError
 
     @property
     def elapsed(self) -> float:
@@ -40,31 +41,26 @@ class LevelRun:
     @property
     def whole(self) -> bool:
         """Whether everything that was to be sent was sent and recorded."""
-        wanted = self._level.requests if self._level.seconds is None else None
+        wanted = self._level.requests if self._level.counted else None
         return len(self.records) == self.taken > 0 and (wanted is None or wanted == self.taken)
 
-    async def _stream(self, number: int) -> None:
-        t_planned = self._start_ns + number * self._stagger_ns
-        while True:
-            wait = (t_planned - perf_counter_ns()) / 1e9
-            if wait > 0:
-                await asyncio.sleep(wait)
-            index = self._take(t_planned)
-            if index is None:
-                return
-            item = self._workload[index % len(self._workload)]
-            place = {"i": index, "stream": number, "round": index // len(self._workload)}
-            record = await self._client.record(self._level, item, place, t_planned)
-            self.records.append(record)
-            freed = int(record["t_end"]) + self._phase_start_ns
-            t_planned = freed if record["cls"] == "ok" else max(freed, t_planned + FAILURE_PAUSE_NS)
-
-    def _take(self, now: int) -> Optional[int]:
-        """The number of the next request, or None when the level is over."""
-        level = self._level
-        if self._client.stopping or (level.requests is not None and self.taken >= level.requests):
-            return None
-        if level.seconds is not None and (now - self._start_ns) / 1e9 >= level.seconds:
-            return None
+    def _take(self) -> int:
+        """The number of the next request."""
         self.taken += 1
         return self.taken - 1
+
+    async def _send(self, index: int, stream: int, t_planned: int) -> Dict[str, Any]:
+        """Send a request that is due now, and keep its record."""
+        item = self._workload[index % len(self._workload)]
+        place = {"i": index, "stream": stream, "round": index // len(self._workload)}
+        record = await self._client.record(self._level, item, place, t_planned)
+        self.records.append(record)
+        return record
+
+    async def _until(self, moment: int) -> None:
+        """Wait for a moment of the clock, again where a timer fired early; once told to stop, no longer."""
+        while not self._client.stopping:
+            wait = (moment - perf_counter_ns()) / 1e9
+            if wait <= 0:
+                return
+            await asyncio.sleep(min(wait, STOP_CHECK))

@@ -9,11 +9,16 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
+from changectl.adapters.loadgen import loop as event_loop
 from changectl.adapters.loadgen.client import Client, look_up
-from changectl.adapters.loadgen.job import Job, JobError, parse_job
+from changectl.adapters.loadgen.closed_level import ClosedRun
+from changectl.adapters.loadgen.job import Job, JobError, Level, parse_job
 from changectl.adapters.loadgen.level import LevelRun
+from changectl.adapters.loadgen.open_level import OpenRun
+from changectl.adapters.loadgen.room import make_room
+from changectl.adapters.loadgen.schedule import arrivals
 
 DONE, BAD_JOB, STOPPED = 0, 2, 3
 _TICK = 1.0
@@ -25,7 +30,9 @@ def main() -> int:
         job = parse_job(sys.stdin.read())
         if job.cpus:
             os.sched_setaffinity(0, job.cpus)
-        return asyncio.run(_run(job))
+        schedules = {level.name: _schedule(level, job.seed) for level in job.levels if level.streams is None}
+        make_room(job, schedules)
+        return event_loop.run(_run(job, schedules))
     except JobError as error:
         _say({"error": str(error)})
         return BAD_JOB
@@ -39,7 +46,11 @@ def _say(message: Dict[str, Any]) -> None:
     sys.stderr.flush()
 
 
-async def _run(job: Job) -> int:
+def _schedule(level: Level, seed: int) -> List[int]:
+    return arrivals(seed, level.name, level.requests or 0, level.seconds or 0.0)
+
+
+async def _run(job: Job, schedules: Mapping[str, List[int]]) -> int:
     address = await look_up(job)
     # Pauses of the garbage collector would be latency of the server; what lives now lives to the end.
     gc.collect()
@@ -52,7 +63,7 @@ async def _run(job: Job) -> int:
         loop.add_signal_handler(number, client.stop)
     runs: List[LevelRun] = []
     for level in job.levels:
-        run = LevelRun(level, job.workload, client, job.stagger, start_ns)
+        run = _level_run(level, job, client, start_ns, schedules)
         runs.append(run)
         ticker = loop.create_task(_tick(level.name, level.seconds, run, client))
         try:
@@ -66,6 +77,12 @@ async def _run(job: Job) -> int:
     whole = not client.stopping and len(runs) == len(job.levels) and all(run.whole for run in runs)
     _say({"summary": _summary(runs, whole, wall, start_ns)})
     return DONE if whole else STOPPED
+
+
+def _level_run(level: Level, job: Job, client: Client, start_ns: int, schedules: Mapping[str, List[int]]) -> LevelRun:
+    if level.streams is None:
+        return OpenRun(level, job.workload, client, start_ns, schedules[level.name])
+    return ClosedRun(level, job.workload, client, start_ns, job.stagger)
 
 
 async def _tick(name: str, expected: Any, run: LevelRun, client: Client) -> None:

@@ -1,0 +1,85 @@
+"""Timers: none is early, none is late by the clock of epoll, and nothing is bent where a clock runs ahead."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter_ns
+from typing import Any
+
+from changectl.adapters.loadgen import loop
+from changectl.adapters.loadgen.job import Item, Level
+from changectl.adapters.loadgen.open_level import OpenRun
+
+
+class Hasty(asyncio.SelectorEventLoop):
+    """Its clock runs ahead, so that every timer fires when four fifths of its time are over."""
+
+    def time(self) -> float:
+        return super().time() * 1.25
+
+
+class Notes:
+    """Fulfils the client's part for a level: notes when each request was taken up."""
+
+    stopping = False
+
+    def __init__(self) -> None:
+        self.taken_up: list[tuple[int, int]] = []  # when it was due, when it was taken up
+
+    async def record(self, level: Level, item: Item, place: dict[str, int], t_planned: int) -> dict[str, Any]:
+        self.taken_up.append((t_planned, perf_counter_ns()))
+        return {**place}
+
+
+def run_level(schedule: list[int], notes: Notes) -> OpenRun:
+    level = Level("peak", None, 1.0, len(schedule))
+    item = Item("a", {"prompt": "x"}, 1, may_be_empty=False, quality=False)
+    return OpenRun(level, [item], notes, 0, schedule)
+
+
+def test_no_request_begins_before_it_is_due_where_timers_fire_early() -> None:
+    notes = Notes()
+    hasty = Hasty()
+    run = run_level([0, 10_000_000, 150_000_000, 151_000_000, 400_000_000], notes)
+
+    hasty.run_until_complete(run.run())
+    hasty.close()
+
+    assert run.whole
+    assert all(began >= due for due, began in notes.taken_up)
+    assert [record["i"] for record in run.records] == [0, 1, 2, 3, 4]
+
+
+def test_timers_are_not_rounded_up_to_milliseconds() -> None:
+    """epoll alone makes each one late by half a millisecond at the median; a busy machine may be late for all that."""
+
+    async def lateness() -> list[int]:
+        found = []
+        for number in range(60):
+            due = perf_counter_ns() + 1_000_000 + number * 13_000
+            await asyncio.sleep((due - perf_counter_ns()) / 1e9)
+            found.append(perf_counter_ns() - due)
+        return found
+
+    tries = [loop.run(lateness()) for _ in range(5)]
+
+    assert min(sorted(each)[30] for each in tries) < 400_000
+    assert min(each for found in tries for each in found) >= -1_000
+
+
+def test_what_a_program_leaves_running_is_ended_with_it() -> None:
+    ended: list[str] = []
+
+    async def forever() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            ended.append("ended")
+
+    async def program() -> str:
+        task = asyncio.get_running_loop().create_task(forever())
+        await asyncio.sleep(0)
+        assert not task.done()
+        return "done"
+
+    assert (loop.run(program()), ended) == ("done", ["ended"])
