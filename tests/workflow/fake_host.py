@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.unit.engines.support import text
-from tests.workflow import fake_plays
+from tests.workflow import fake_load, fake_plays
 from tests.workflow.fake_keeper import FakeKeeper
+from tests.workflow.fake_load import Speed
 from tests.workflow.world import EPOCH, World
 
 from changectl.core.errors import HostCallError
@@ -71,6 +72,7 @@ class FakeHost:
     stale: bool = False  # a file was written since the process started
     load_seconds: float = 1.0
     requests: int = 24
+    drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
     restorable: bool = True
     kernel: str | None = "6.1"
     boot: str = "b"
@@ -278,22 +280,16 @@ class FakeHost:
     def call_measure(self, args: Mapping[str, Any]) -> dict[str, Any]:
         assert self.process is not None
         records = [
-            self._record(index, level["name"], *self.speed(self.process.argv, level["streams"]))
+            record
             for level in args["job"]["levels"]
-            for index in range(self.requests)
+            for record in self._records(level, Speed(*self.speed(self.process.argv, level.get("streams", 1))))
         ]
         self.world.seconds += 5
         data = "\n".join(json.dumps(record) for record in records).encode()
         return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {}}
 
-    def _record(self, index: int, level: str, first: int, each: int) -> dict[str, Any]:
-        begin, ms = index * (first + 50) * 10**6, 10**6
-        ended = begin + (first + 9 * each) * ms
-        return {"i": index, "level": level, "stream": 0, "prompt": f"p{index % 3}", "round": index // 3,
-                "t_planned": begin, "t_start": begin, "t_sent": begin, "t_headers": begin + ms,
-                "t_first": begin + first * ms, "t_first_output": begin + first * ms, "t_last": ended, "t_end": ended,
-                "n_out": 10, "n_in": 8, "cached": 0, "chunks": 10, "max_gap_ns": each * ms, "finish": "length",
-                "status": 200, "cls": "ok"}  # fmt: skip
+    def _records(self, level: Mapping[str, Any], speed: Speed) -> list[dict[str, Any]]:
+        return fake_load.records(level, speed, self.requests, self.drag)
 
     # -- plays ----------------------------------------------------------------------------------------------------
     def play(self, play: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -9,20 +9,25 @@ from collections.abc import Iterator, Sequence
 
 from changectl.core import harm
 from changectl.core.conditions import must_be_known
-from changectl.core.gates import LAG_SECONDS, LAG_SHARE, is_late
+from changectl.core.gates import shortfalls
 from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import LevelMeasurement, Measurement
 from changectl.core.metrics import METRICS, Expectation, Guard, Metric
-from changectl.core.units import format_duration, format_share
+from changectl.core.units import format_share
 
 BASELINE_INVALID = "baseline_invalid"  # how a step ends that found nothing to compare with
 MOST_FAILED = 0.5  # from here on, a median is infinite
 
+_QUIETER = "measure while this host is quieter, or with fewer streams or a lower rate"
 _ADVICE = {
     "baseline_failed": "see what the load generator says, and whether the service answers as it should",
     "baseline_disturbed": "find out why that happened on the saved configuration, and mend it first",
     "baseline_conditions_unknown": "let changectl read that, or there is nothing to compare the new configuration with",
-    "baseline_late": "measure while this host is quieter, or with fewer streams",
+    "baseline_generator_late": _QUIETER,
+    "baseline_rate_not_reached": _QUIETER,
+    "baseline_streams_not_reached": _QUIETER,
+    "baseline_level_cut_short": "see what the load generator says",
+    "baseline_sender_full": "give the user who sends more open files and ports, or measure at a lower rate",
     "baseline_too_few": "write more `requests`, or a longer time in `seconds`, under `conditions`",
     "baseline_failures": "find out why they fail and mend that first; where the plan is what mends it, let it say so: "
     "`expect: {failures: -50%}`",
@@ -60,7 +65,7 @@ def unusable(
     ]
     mends_failures = any(gain.ref.metric.name == "failures" for gain in expect)
     for level in baseline.levels:
-        reasons += _late(level)
+        reasons += _less_load(level)
         reasons += _failing(level, mends_failures) or _too_few(level) or _without_figures(level, service_class, guards)
     if not baseline.levels and not reasons:
         reasons.append(Reason("baseline_failed", "no level was measured"))
@@ -72,11 +77,9 @@ def advice(reasons: Sequence[Reason]) -> str:
     return "; ".join(dict.fromkeys(_ADVICE[reason.code] for reason in reasons))
 
 
-def _late(level: LevelMeasurement) -> list[Reason]:
-    if not is_late(level, LAG_SECONDS, LAG_SHARE):
-        return []
-    late = format_duration(level.lag_p99 or 0)
-    return [Reason("baseline_late", f"the load generator did not keep up at {level.name}: it sent {late} late (P99)")]
+def _less_load(level: LevelMeasurement) -> list[Reason]:
+    said = f"the load generator did not keep up at {level.name}"
+    return [Reason(f"baseline_{code}", f"{said}: {text}") for code, text in shortfalls(level)]
 
 
 def _failing(level: LevelMeasurement, expected: bool) -> list[Reason]:

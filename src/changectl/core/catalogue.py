@@ -89,6 +89,9 @@ _CATALOGUE = (
     ),
     Metric("rps_ok", RATE, "higher", "good answers per second", margins=_BOTH),
     Metric("out_tok_s", OUTPUT_RATE, "higher", "output tokens of good answers per second", margins=_BOTH),
+    Metric(
+        "goodput", SHARE, "higher", "share of the requests with a good answer within every latency limit of the slo"
+    ),
     Metric("failures", SHARE, "lower", "share of the requests that did not get a good answer", margins=_SHARES),
     Metric(
         "load_time",

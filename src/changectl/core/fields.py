@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
 
-from changectl.core.grammar import Fault, fault, faults, nearest, not_yet
+from changectl.core.grammar import Fault, fault, faults, nearest
 from changectl.core.settings import ABSENT, Value
 from changectl.core.units import LevelLoad, parse_duration, parse_level
 
@@ -149,11 +149,7 @@ def _port(value: Any) -> int | str:
 def _level(value: Any) -> LevelLoad:
     if isinstance(value, LevelLoad):
         return value
-    text = text_of(value)
-    load = parse_level(text)
-    if load.open:
-        raise not_yet(f"a rate such as `{text}`", "streams", "write a number of streams, like `8 streams`")
-    return load
+    return parse_level(text_of(value))
 
 
 def some_levels(levels: dict[str, LevelLoad]) -> dict[str, LevelLoad]:
@@ -214,7 +210,7 @@ ProjectPath = Annotated[
 ]
 Endpoint = Annotated[str, BeforeValidator(_endpoint), _text_schema("base URL of one instance", "http://10.0.0.5:8000")]
 Port = Annotated[int | str, PlainValidator(_port), _text_schema("a port", "8080")]
-Level = Annotated[LevelLoad, PlainValidator(_level), _text_schema("a closed load level", "1 stream", "8 streams")]
+Level = Annotated[LevelLoad, PlainValidator(_level), _text_schema("a load level, closed or open", "8 streams", "6 rps")]
 NotYet = Annotated[
     None, PlainValidator(_never), WithJsonSchema({"not": {}, "description": "not supported in this version"})
 ]

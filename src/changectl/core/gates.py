@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from changectl.core.conditions import Difference, must_be_known
 from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import LevelMeasurement, Measurement
-from changectl.core.units import format_duration, format_share
+from changectl.core.records import CLIENT_LIMIT
+from changectl.core.units import RATE, format_duration, format_share, format_value
 
 CACHE_TOLERANCE = 0.02  # share of input tokens
 INPUT_TOLERANCE = 0.02
@@ -16,6 +18,9 @@ FINISH_SHARE = 0.02
 FINISH_REQUESTS = 2
 LAG_SECONDS = 0.010
 LAG_SHARE = 0.2  # of the time to first token: below it, lateness cannot make a factor of 1.5
+LEAST_RATE = 0.95  # of an open level's planned requests per second
+LEAST_STREAMS = 0.75  # of a closed level's streams, under way at a time: a third more or less makes no factor of 1.5
+LEAST_TIME = 0.95  # of the time that a closed level was to last
 
 
 def not_comparable(
@@ -52,6 +57,8 @@ def not_comparable(
 
 def _level_reasons(old: LevelMeasurement, new: LevelMeasurement) -> list[Reason]:
     reasons = []
+    if _asked(old) != _asked(new):
+        reasons.append(Reason("levels_differ", f"{old.name} was not the same load before and after"))
     if old.cache_hit is not None and new.cache_hit is not None and abs(new.cache_hit - old.cache_hit) > CACHE_TOLERANCE:
         hits = f"{format_share(old.cache_hit)} before, {format_share(new.cache_hit)} after"
         reasons.append(Reason("cache_state_differs", f"input tokens from a cache at {old.name}: {hits}"))
@@ -60,10 +67,46 @@ def _level_reasons(old: LevelMeasurement, new: LevelMeasurement) -> list[Reason]
         text = f"the same prompts have {ratio:.2f} times the input tokens at {old.name}"
         reasons.append(Reason("unequal_input", text))
     for phase, level in (("before", old), ("after", new)):
-        if is_late(level, LAG_SECONDS, LAG_SHARE):
-            text = f"{phase}, at {level.name}: it sent {format_duration(level.lag_p99 or 0)} late (P99)"
-            reasons.append(Reason("generator_late", f"the load generator did not keep up {text}"))
+        for code, text in shortfalls(level):
+            reasons.append(Reason(code, f"the load generator did not keep up {phase}, at {level.name}: {text}"))
     return reasons
+
+
+def _asked(level: LevelMeasurement) -> tuple[float | None, ...]:
+    return level.streams, level.planned_rate, level.asked_seconds
+
+
+def shortfalls(level: LevelMeasurement) -> Iterator[tuple[str, str]]:
+    """In what a level was less load than was asked for, by the sender's own doing: a word for it, and the figures."""
+    if is_late(level, LAG_SECONDS, LAG_SHARE):
+        yield "generator_late", f"it sent {format_duration(level.lag_p99 or 0)} late (P99)"
+    if level.planned_rate and level.sent_rate is not None and level.sent_rate < LEAST_RATE * level.planned_rate:
+        sent, planned = format_value(level.sent_rate, RATE), format_value(level.planned_rate, RATE)
+        yield "rate_not_reached", f"it sent {sent} of {planned}"
+    if level.streams and _too_few_at_once(level, level.streams):
+        at_once = f"{_at_once(level):.3g} requests were under way at a time"
+        yield "streams_not_reached", f"{at_once}, of {level.streams} streams"
+    if level.streams and level.asked_seconds and level.window and level.window < LEAST_TIME * level.asked_seconds:
+        lasted, asked = format_duration(level.window), format_duration(level.asked_seconds)
+        yield "level_cut_short", f"it sent for {lasted} instead of {asked}"
+    if level.failures.get(CLIENT_LIMIT):
+        yield "sender_full", f"its own host had no room for {level.failures[CLIENT_LIMIT]} requests"
+
+
+def _too_few_at_once(level: LevelMeasurement, streams: int) -> bool:
+    """Whether a closed level was less than its streams.
+
+    A failed request makes its stream pause, so that failures explain it; and fewer requests than streams are too few
+    for any verdict, or were refused when the plan was read.
+    """
+    return not level.failed and level.n >= streams and _at_once(level) < LEAST_STREAMS * streams
+
+
+def _at_once(level: LevelMeasurement) -> float:
+    """Requests under way at a time; at most, where the level never had all of its streams; infinite: not known."""
+    if level.in_flight_mean is not None:
+        return level.in_flight_mean
+    return math.inf if level.in_flight_most is None else float(level.in_flight_most)
 
 
 def is_late(level: LevelMeasurement, seconds: float, share: float) -> bool:

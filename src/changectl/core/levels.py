@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from changectl.core import level_checks
 from changectl.core.errors import Problem
+from changectl.core.level_size import LevelSize
 from changectl.core.metrics import Guard, MetricRef
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.source import Path, Source
-from changectl.core.statistics import MINIMUM
 from changectl.core.units import LevelLoad
 
 LOW = "low"  # the level that a serving instance may always get
+DEFAULT_SECONDS = 20.0  # per level and phase, where neither service nor plan says anything
 
 
 def measured(plan: Plan, service: Service) -> Mapping[str, LevelLoad]:
@@ -34,13 +36,32 @@ def left_out(plan: Plan, service: Service) -> tuple[str, ...]:
 
 
 def requests(plan: Plan, service: Service) -> int | None:
-    """How many requests each level gets in each phase; None: a level lasts for a time."""
-    own = plan.conditions.requests
-    return own if own is not None else service.conditions.requests
+    """How many requests each level gets in each phase; None: a level lasts for a time.
+
+    A time that the plan says takes the place of a number that its service says.
+    """
+    own = plan.conditions
+    if own.requests is not None or own.seconds is not None:
+        return own.requests
+    return service.conditions.requests
+
+
+def seconds(plan: Plan, service: Service) -> float | None:
+    """How long each level lasts in each phase; None: it gets a number of requests."""
+    if requests(plan, service) is not None:
+        return None
+    own = plan.conditions.seconds
+    return own if own is not None else service.conditions.seconds or DEFAULT_SECONDS
+
+
+def sizes(plan: Plan, service: Service) -> Mapping[str, LevelSize]:
+    """How much of each level will be measured."""
+    time, number = seconds(plan, service), requests(plan, service)
+    return {name: LevelSize(load, time, number) for name, load in measured(plan, service).items()}
 
 
 def check(plan: Plan, source: Source, service: Service) -> list[Problem]:
-    """What of a plan could never be judged: levels that are not measured, percentiles of too few requests.
+    """What of a plan could never be judged: levels that are not measured, or get too few requests; limits without data.
 
     Args:
         plan: the plan.
@@ -49,7 +70,13 @@ def check(plan: Plan, source: Source, service: Service) -> list[Problem]:
     """
     if not measured(plan, service):
         return [_no_low(plan, source, service)]
-    return [*_levels(plan, source, service), *_percentiles(plan, source, service)]
+    of_levels = source if plan.conditions.levels else service.source
+    return [
+        *_levels(plan, source, service),
+        *level_checks.sizes(sizes(plan, service), of_levels),
+        *_percentiles(plan, source, service),
+        *_goodput(plan, source, service),
+    ]
 
 
 def _no_low(plan: Plan, source: Source, service: Service) -> Problem:
@@ -68,17 +95,16 @@ def _levels(plan: Plan, source: Source, service: Service) -> Iterator[Problem]:
 
 
 def _percentiles(plan: Plan, source: Source, service: Service) -> Iterator[Problem]:
-    sent = requests(plan, service)
-    if sent is None:
-        return
-    said_in = source.file if plan.conditions.requests is not None else service.source.file
+    length = source if plan.conditions.requests is not None else service.source
     for where, guard, file in _limits(plan, source, service):
-        statistic = guard.ref.statistic or ""
-        needed = MINIMUM.get(statistic, 0)
-        if sent < needed:
-            message = f"a {statistic.upper()} needs {needed} requests per level, and {said_in} says `requests: {sent}`"
-            hint = f"write `requests: {needed}` under `conditions`, or limit `{guard.ref.metric.name}_p50`"
-            yield file.problem(where, message, hint, key=True)
+        if found := level_checks.percentile(guard, sizes(plan, service), length):
+            yield file.problem(where, *found, key=True)
+
+
+def _goodput(plan: Plan, source: Source, service: Service) -> Iterator[Problem]:
+    for where, ref, file in _named(plan, source, service):
+        if found := level_checks.goodput(ref, sizes(plan, service), service.slo, service.source.file):
+            yield file.problem(where, *found, key=True)
 
 
 def _named(plan: Plan, source: Source, service: Service) -> Iterator[tuple[Path, MetricRef, Source]]:

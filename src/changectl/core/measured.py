@@ -36,6 +36,13 @@ class LevelMeasurement:
         finish: finish reason -> count over good answers.
         cache_hit: share of input tokens that came from a cache; None: the server did not say.
         lag_p99: seconds by which the generator itself was late (the worst request below the sample size of a P99).
+        streams: of a closed level, as asked for; None: an open level.
+        asked_seconds: how long the level was to last; None: for a number of requests.
+        planned_rate: requests per second of an open level that were due; None: a closed level.
+        sent_rate: those that were begun; None: a closed level.
+        in_flight_mean: requests under way over time, ramp and end of a closed level left out (see `in_flight`).
+        in_flight_most: requests under way at most.
+        goodput: share of scheduled requests within every latency limit of the slo; None: no limit, or data missing.
         per_prompt: prompt -> (mean input tokens, mean output tokens) over good answers with counts.
     """
 
@@ -54,6 +61,13 @@ class LevelMeasurement:
     finish: Mapping[str, int] = field(default_factory=dict)
     cache_hit: float | None = None
     lag_p99: float | None = None
+    streams: int | None = None
+    asked_seconds: float | None = None
+    planned_rate: float | None = None
+    sent_rate: float | None = None
+    in_flight_mean: float | None = None
+    in_flight_most: int | None = None
+    goodput: float | None = None
     per_prompt: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
@@ -76,7 +90,7 @@ class LevelMeasurement:
         if metric in self.latency:
             return self.latency[metric].get(statistic or "p50")
         figures = {"rps_ok": self.rps_ok, "out_tok_s": self.out_tok_s, "failures": self.failure_share}
-        return figures.get(metric)
+        return {**figures, "goodput": self.goodput}.get(metric)
 
     def has_no_meaning(self, metric: str) -> bool:
         """Whether the metric is undefined for every good answer, none missing (so that its absence is no gap)."""

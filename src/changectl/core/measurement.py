@@ -7,19 +7,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from changectl.core import statistics
+from changectl.core.goodput import OF_REQUESTS, goodput, latency_limits
+from changectl.core.in_flight import in_flight
+from changectl.core.level_size import LevelSize
 from changectl.core.measured import LevelMeasurement, Measurement, Statistics
-from changectl.core.metrics import METRICS
+from changectl.core.metrics import Guard
 from changectl.core.records import OK, Record, parse_record, parse_records
 
 __all__ = ["LevelMeasurement", "Measurement", "Record", "parse_record", "parse_records", "summarise"]
 
-LATENCIES = tuple(m.name for m in METRICS.values() if m.source == "load" and m.statistics)
+LATENCIES = OF_REQUESTS
 
 
 def summarise(
     records: Iterable[Record],
-    levels: Sequence[str],
+    levels: Mapping[str, LevelSize],
     *,
+    slo: Sequence[Guard] = (),
     facts: Mapping[str, float | None] | None = None,
     generator_failure: str | None = None,
 ) -> Measurement:
@@ -27,7 +31,8 @@ def summarise(
 
     Args:
         records: of the whole phase; levels that are not asked for (the warm-up) are left out.
-        levels: the names of the levels that the phase was to measure.
+        levels: the levels that the phase was to measure, and how much of each.
+        slo: the service's limits, for the share of requests that are within them.
         facts: figures of the phase that do not come from requests; None and non-finite values mean "not known".
         generator_failure: why the load generator did not do all that it was asked for; makes the phase invalid.
     """
@@ -41,7 +46,7 @@ def summarise(
     known = {
         name: value if value is not None and math.isfinite(value) else None for name, value in (facts or {}).items()
     }
-    measured = tuple(_summarise_level(name, members) for name, members in by_level.items())
+    measured = tuple(_summarise_level(name, by_level[name], size, slo) for name, size in levels.items())
     return Measurement(measured, known, tuple(problems))
 
 
@@ -54,12 +59,13 @@ def _gaps(level: str, members: Sequence[Record]) -> list[str]:
     return []
 
 
-def _summarise_level(name: str, members: Sequence[Record]) -> LevelMeasurement:
+def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo: Sequence[Guard]) -> LevelMeasurement:
     good = [record for record in members if record.ok]
     failed = len(members) - len(good)
     window = _window(members)
     tokens_in = _total(record.n_in for record in good)
     tokens_out = _total(record.n_out for record in good)
+    under_way = in_flight(members, closed=not size.load.open)
     return LevelMeasurement(
         name=name,
         n=len(members),
@@ -77,6 +83,13 @@ def _summarise_level(name: str, members: Sequence[Record]) -> LevelMeasurement:
         cache_hit=_cache_hit(good),
         lag_p99=_lag(members),
         per_prompt=_per_prompt(good),
+        streams=size.load.streams,
+        asked_seconds=size.lasts if size.requests is None else None,
+        planned_rate=size.rate,
+        sent_rate=_sent_rate(members, size),
+        in_flight_mean=under_way.mean,
+        in_flight_most=under_way.most,
+        goodput=goodput(members, latency_limits(slo, name)),
     )
 
 
@@ -121,6 +134,15 @@ def _lag(members: Sequence[Record]) -> float | None:
     if not lags:
         return None
     return statistics.percentile(lags, 99) if len(lags) >= statistics.MINIMUM["p99"] else lags[-1]
+
+
+def _sent_rate(members: Sequence[Record], size: LevelSize) -> float | None:
+    """Requests per second that an open level really began: being late at its end, it took so much longer for them."""
+    begun = [record.t_start for record in members if record.t_start is not None]
+    if size.rate is None or not size.lasts or not begun:
+        return None
+    overrun = (max(begun) - max(record.t_planned for record in members)) / 1e9
+    return len(begun) / (size.lasts + overrun) if size.lasts + overrun > 0 else None
 
 
 def _per_prompt(good: Sequence[Record]) -> dict[str, tuple[float, float]]:

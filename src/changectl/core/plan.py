@@ -49,7 +49,7 @@ class ConditionsOverride(Grammar):
     workload: ProjectPath | None = Field(None, description="JSON lines file with the requests to send")
     levels: Levels | None = Field(None, description="load levels; replaces the service's")
     seconds: Duration | None = Field(None, description="time per level and phase")
-    seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the order and salt of the requests")
+    seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the requests and of an open level's times")
     requests: Requests | None = Field(None, description="requests per level and phase, instead of time")
 
 

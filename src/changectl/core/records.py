@@ -9,6 +9,7 @@ from typing import Any
 
 OK = "ok"
 EMPTY = "empty"
+CLIENT_LIMIT = "client_limit"  # the sender's own host had no room for the request: not the service's failure
 
 _INTEGERS = ("i", "stream", "round", "t_planned", "chunks")
 _OPTIONAL_INTEGERS = (

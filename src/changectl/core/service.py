@@ -84,7 +84,7 @@ class Conditions(Grammar):
         description="load levels, lowest first", examples=["{low: 1 stream, normal: 8 streams}"]
     )
     seconds: Duration | None = Field(None, description="time per level and phase")
-    seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the order and salt of the requests")
+    seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the requests and of an open level's times")
     requests: Requests | None = Field(None, description="requests per level and phase, instead of time")
 
 

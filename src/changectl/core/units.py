@@ -17,6 +17,8 @@ RATE = "req/s"
 OUTPUT_RATE = "tok/s"
 TOKENS = "tokens"
 LONGEST = 366 * 86400.0  # seconds of a duration; what is longer was not meant
+MOST_STREAMS = 10_000
+FASTEST = 10_000.0  # requests per second; beyond either of the two no load generator of one process can send
 SHORTEST = 5e-7  # seconds; what is measured below it came in the same moment
 
 _DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -180,7 +182,11 @@ def format_value(value: float | None, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LevelLoad:
-    """How much load a level is: `streams` in a closed level, `rate` (requests per second) in an open one."""
+    """How much load a level is: `streams` in a closed level, `rate` (requests per second) in an open one.
+
+    In a closed level each stream asks again when it was answered, so a slow service is asked less. In an open one
+    requests come at their rate whatever the answers do, as they do from users, so waiting shows.
+    """
 
     streams: int | None = None
     rate: float | None = None
@@ -197,10 +203,10 @@ class LevelLoad:
 
 
 def parse_level(text: str) -> LevelLoad:
-    """The load of `1 stream`, `8 streams` (closed) or `6 rps` (open).
+    """The load of `1 stream`, `8 streams` (closed) or `6 rps` (open; also `6 req/s`).
 
     Raises:
-        ValueError: neither of them, or zero.
+        ValueError: neither of them, zero, or more than can be sent.
     """
     stripped = text.strip()
     if match := _STREAMS.fullmatch(stripped):
@@ -212,7 +218,12 @@ def parse_level(text: str) -> LevelLoad:
             f'"{text}" is not a load level; write a number of streams, like "8 streams", or a rate, "6 rps"'
         )
     if not (load.streams or load.rate):
-        raise ValueError(f'"{text}" is no load at all; write at least "1 stream"')
+        raise ValueError(f'"{text}" is no load at all; write at least "1 stream", or a rate above zero')
+    if (load.streams or 0) > MOST_STREAMS or (load.rate or 0.0) > FASTEST:
+        raise ValueError(
+            f'"{text}" is more than one load generator can send; write at most "{MOST_STREAMS} streams", '
+            f'or "{FASTEST:g} rps"'
+        )
     return load
 
 

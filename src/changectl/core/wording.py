@@ -34,7 +34,7 @@ def plan_paragraphs(plan: Plan, service: Service, workload: Workload, file: str)
 def load_words(plan: Plan, service: Service) -> str:
     """What will be measured, and which levels will not: `60 requests at low (1 stream); not measured: ...`."""
     sent = load_levels.requests(plan, service)
-    shown = ", ".join(f"{name} ({load})" for name, load in load_levels.measured(plan, service).items())
+    shown = ", ".join(f"{name} ({size})" for name, size in load_levels.sizes(plan, service).items())
     left = ", ".join(load_levels.left_out(plan, service))
     why = f"; not measured: {left} (others may be served: limits: load_on_live is false)" if left else ""
     return f"{f'{sent} requests ' if sent else ''}at {shown or 'no level'}{why}"

@@ -11,6 +11,7 @@ Request = Tuple[str, str, List[Tuple[str, str]], bytes]
 
 METRICS = (
     "ttft_user", "ttft_sent", "ttfo", "tpot", "icl_max", "e2e_user", "e2e_sent", "rps_ok", "out_tok_s", "failures",
+    "goodput",
 )  # fmt: skip
 
 

@@ -6,13 +6,15 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from changectl.core.history_events import mapping_of, mappings_of, text_of
+from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of
 from changectl.core.ports import Json
+from changectl.core.units import RATE, format_share, format_value
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Table
 
 _PHASES = {"A": "before", "B": "after"}
 _HEADINGS = ("phase", "host", "level", "load", "requests", "good answers", "fresh start")
+_WHERE_KNOWN = ("under way", "goodput")  # a record of before they were kept has neither
 
 
 def blocks(measurements: Sequence[Json], workload: str, model: str) -> list[Block]:
@@ -24,10 +26,11 @@ def blocks(measurements: Sequence[Json], workload: str, model: str) -> list[Bloc
         model: the model's name, likewise.
     """
     rows = [row for body in measurements for row in _rows(body)]
+    headings, rows = _without_unknown(rows)
     facts = _facts(measurements, workload, model)
     if not rows and not facts:
         return []
-    table: list[Block] = [Table(_HEADINGS, rows)] if rows else []
+    table: list[Block] = [Table(headings, rows)] if rows else []
     return [Heading("what was measured", 3), *table, Facts(facts)]
 
 
@@ -39,13 +42,43 @@ def _rows(body: Json) -> list[list[str]]:
             _PHASES.get(phase, phase),
             text_of(body, "host"),
             text_of(level, "name"),
-            words.plain(loads.get(text_of(level, "name"), words.UNKNOWN)),
+            _load(level, loads.get(text_of(level, "name"))),
             words.plain(level.get("n", words.UNKNOWN)),
             words.plain(level.get("ok", words.UNKNOWN)),
             words.plain(body.get("fresh_start", words.UNKNOWN)),
+            _under_way(level),
+            _goodput(level),
         ]
         for level in mappings_of(mapping_of(body, "summary"), "levels")
     ]
+
+
+def _without_unknown(rows: Sequence[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """The table without those last columns that no row has anything in."""
+    headings = [*_HEADINGS, *_WHERE_KNOWN]
+    known = [place for place in range(len(headings)) if place < len(_HEADINGS) or any(row[place] for row in rows)]
+    return [headings[place] for place in known], [[row[place] for place in known] for row in rows]
+
+
+def _load(level: Json, asked: Any) -> str:
+    """What was asked for and, of an open level, what was really sent."""
+    load = words.UNKNOWN if asked is None else words.plain(asked)
+    sent = number_of(level, "sent_rate")
+    return load if sent is None else f"{load}, open: {format_value(sent, RATE)} sent"
+
+
+def _under_way(level: Json) -> str:
+    """Requests under way over time, and at most; "" where that was not recorded."""
+    mean, most = number_of(level, "in_flight_mean"), number_of(level, "in_flight_most")
+    if most is None:
+        return ""
+    return f"at most {most:g}" if mean is None else f"{mean:.3g}, at most {most:g}"
+
+
+def _goodput(level: Json) -> str:
+    """The share of requests within the service's limits; "" where none is about a latency, or nobody can say."""
+    share = number_of(level, "goodput")
+    return "" if share is None else format_share(share)
 
 
 def _facts(measurements: Sequence[Json], workload: str, model: str) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from changectl.core import levels
 from changectl.core.conditions import COMMAND, ENVIRONMENT, FILES, MODEL, PROGRAM, SETTINGS, Fingerprint
 from changectl.core.digest import sha256
 from changectl.core.errors import Refused
+from changectl.core.level_size import STAGGER, LevelSize
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
 from changectl.core.plan import Plan
 from changectl.core.service import Service
@@ -20,8 +22,8 @@ from changectl.workflow.contact import Contact
 from changectl.workflow.secrets import Secrets
 from changectl.workflow.target import Target
 
-DEFAULT_SECONDS = 20.0  # per level and phase, where neither service nor plan says anything
 WARMUP_REQUESTS = 8  # at the least; never fewer than two for each stream
+OPEN_WARMUP_STREAMS = 8  # at the most: how many requests of an open level will run at once, nobody knows beforehand
 REQUEST_DEADLINE = 120.0  # seconds until a request without an end counts as late
 SPARE = 120.0  # seconds beyond its plan, and beyond its last sign of life, before a phase is given up
 
@@ -47,24 +49,35 @@ class LoadPlan:
     def job(self, target: Target, salt: str) -> dict[str, Any]:
         """The load generator's job; holds the token, so it goes through the door and nowhere else."""
         bearer = target.auth.get("bearer")
-        size = {"requests": self.requests} if self.requests is not None else {"seconds": self.seconds}
         return {
             "endpoint": target.endpoint,
             "protocol": self.protocol,
             "headers": {"Authorization": f"Bearer {bearer}"} if bearer else {},
             "model": target.service.model.name or "default",
             "workload": list(self.workload),
-            "levels": [{"name": name, "streams": load.streams, **size} for name, load in self.levels.items()],
+            "levels": [{"name": name, **_job_size(size)} for name, size in self.sizes.items()],
             "salt": salt,
             "seed": self.seed,
-            "warmup": {"requests": max(WARMUP_REQUESTS, *(2 * (load.streams or 1) for load in self.levels.values()))},
+            "warmup": self._warmup(),
             "deadline": REQUEST_DEADLINE,
+            "stagger": STAGGER,
         }
+
+    def _warmup(self) -> dict[str, int]:
+        """A closed level as wide as the widest; in place of an open one, what comes to it within a second."""
+        wide = [load.streams or min(OPEN_WARMUP_STREAMS, math.ceil(load.rate or 1)) for load in self.levels.values()]
+        return {"streams": max(wide), "requests": max(WARMUP_REQUESTS, 2 * max(wide))}
+
+    @property
+    def sizes(self) -> Mapping[str, LevelSize]:
+        """How much of each level is sent."""
+        return {name: LevelSize(load, self.seconds, self.requests) for name, load in self.levels.items()}
 
     @property
     def expected_seconds(self) -> float | None:
-        """What a phase takes; None: its length is a number of requests."""
-        return None if self.seconds is None else self.seconds * len(self.levels)
+        """What a phase takes; None: a closed level gets a number of requests, and nobody knows how long those take."""
+        lasts = [size.lasts for size in self.sizes.values()]
+        return None if None in lasts else math.fsum(each or 0.0 for each in lasts)
 
     @property
     def timeout(self) -> float:
@@ -89,17 +102,23 @@ def load_plan(plan: Plan, service: Service, protocol: str, workload: Sequence[Ma
         Refused: the service is live, does not allow synthetic load, and has no level `low`.
     """
     own, given = plan.conditions, service.conditions
-    requests = levels.requests(plan, service)
-    seconds = own.seconds if own.seconds is not None else given.seconds
     return LoadPlan(
         protocol=protocol,
         workload=workload,
         workload_digest=sha256(json.dumps(list(workload), sort_keys=True).encode()),
         levels=_allowed(plan, service),
-        seconds=None if requests is not None else float(seconds or DEFAULT_SECONDS),
-        requests=requests,
+        seconds=levels.seconds(plan, service),
+        requests=levels.requests(plan, service),
         seed=(own.seed if own.seed is not None else given.seed) or 0,
     )
+
+
+def _job_size(size: LevelSize) -> dict[str, Any]:
+    """How the load generator is told how much of a level to send."""
+    if size.load.open:
+        return {"arrivals": "poisson", "requests": size.count, "seconds": size.lasts}
+    length = {"requests": size.requests} if size.requests is not None else {"seconds": size.seconds}
+    return {"streams": size.load.streams, **length}
 
 
 def _allowed(plan: Plan, service: Service) -> Mapping[str, LevelLoad]:

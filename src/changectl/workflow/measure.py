@@ -67,7 +67,8 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> P
         capacity = target.engine.capacity(pages, log)
         measurement = summarise(
             parse_records(records.splitlines()),
-            list(load.levels),
+            load.sizes,
+            slo=target.service.slo,
             facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
             generator_failure=failure,
         )

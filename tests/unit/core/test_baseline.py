@@ -33,7 +33,7 @@ def test_a_sound_measurement_is_one_to_compare_with() -> None:
     ("spoilt", "code", "text"),
     [
         (level(n=19, ok=19), "baseline_too_few", "19 good answers to 19 requests at normal; 20 are needed"),
-        (level(lag_p99=21 * MS), "baseline_late", "did not keep up at normal: it sent 21ms late (P99)"),
+        (level(lag_p99=21 * MS), "baseline_generator_late", "did not keep up at normal: it sent 21ms late (P99)"),
         (failing(21), "baseline_failures", "21% of the requests failed at normal (limit 20%): 21 http_5xx"),
         (failing(6, "empty"), "baseline_empty", "6% of the answers were empty at normal (limit 5%)"),
         (without("tpot"), "baseline_no_figures", "tpot at normal: 100 of 100 good answers lack it"),

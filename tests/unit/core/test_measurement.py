@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changectl.core import statistics
-from changectl.core.measurement import Measurement, Record, parse_records, summarise
+from changectl.core.level_size import LevelSize
+from changectl.core.measurement import LevelMeasurement, Measurement, Record, parse_records, summarise
 from changectl.core.metrics import parse_metric
+from changectl.core.units import LevelLoad
 
 MS = 1_000_000
 
@@ -48,8 +50,12 @@ def failure(i: int, cls: str = "http_5xx") -> Record:
     return record(i, cls=cls, t_first=None, t_first_output=None, t_last=None, n_out=None, n_in=None, finish=None)
 
 
+ONE_STREAM = LevelSize(LevelLoad(streams=1), requests=60)
+LOW = {"low": ONE_STREAM}
+
+
 def low(*records: Record) -> Measurement:
-    return summarise(records, ["low"])
+    return summarise(records, LOW)
 
 
 def test_the_figures_follow_their_definitions() -> None:
@@ -142,17 +148,17 @@ def test_a_lost_or_doubled_record_makes_the_phase_invalid() -> None:
 
 
 def test_a_generator_that_failed_makes_the_phase_invalid() -> None:
-    measurement = summarise([record(0)], ["low"], generator_failure="exit status 3")
+    measurement = summarise([record(0)], LOW, generator_failure="exit status 3")
     assert measurement.invalid == ("load generator: exit status 3",)
 
 
 def test_warm_up_requests_are_left_out() -> None:
     records = [record(0, level="warmup", t_first=9_000 * MS), record(0)]
-    assert [level.n for level in summarise(records, ["low"]).levels] == [1]
+    assert [level.n for level in summarise(records, LOW).levels] == [1]
 
 
 def test_figures_of_the_whole_phase_are_found_by_reference() -> None:
-    measurement = summarise([record(0)], ["low"], facts={"load_time": 12.5, "kv_capacity": math.nan})
+    measurement = summarise([record(0)], LOW, facts={"load_time": 12.5, "kv_capacity": math.nan})
     assert measurement.value(parse_metric("load_time")) == 12.5
     assert measurement.value(parse_metric("kv_capacity")) is None
     assert measurement.value(parse_metric("rps_ok"), "low") == pytest.approx(1 / 0.07)
@@ -198,6 +204,49 @@ any_record = st.builds(
 
 @given(st.lists(any_record, max_size=80))
 def test_no_records_whatever_is_missing_bring_nan_and_all_survive_storing(rows: list[dict[str, object]]) -> None:
-    measurement = summarise([record(i, **row) for i, row in enumerate(rows)], ["low", "peak"])
+    measurement = summarise([record(i, **row) for i, row in enumerate(rows)], {**LOW, "peak": ONE_STREAM})
     text = json.dumps(measurement.to_json(), allow_nan=False)
     assert Measurement.from_json(json.loads(text)) == measurement
+
+
+OPEN = {"peak": LevelSize(LevelLoad(rate=10), 6.0)}  # 60 requests, one every 100 ms
+
+
+def peak(*records: Record) -> LevelMeasurement:
+    return summarise(records, OPEN).levels[0]
+
+
+def test_an_open_level_says_what_was_planned_and_what_was_really_sent() -> None:
+    level = peak(*(record(i, "peak") for i in range(60)))
+
+    assert (level.streams, level.asked_seconds, level.planned_rate) == (None, 6.0, 10.0)
+    assert level.sent_rate == pytest.approx(10.0, rel=1e-3)
+    assert level.in_flight_most == 1
+    assert level.in_flight_mean == pytest.approx(0.699, rel=0.01)
+
+
+def test_a_generator_that_is_late_at_the_end_sent_less_a_second() -> None:
+    late = [record(i, "peak", t_start=int(i * 110 * MS)) for i in range(60)]
+
+    assert peak(*late).sent_rate == pytest.approx(60 / (6 + 0.59))
+
+
+def test_a_closed_level_says_what_was_asked_for_and_has_no_rate() -> None:
+    size = {"low": LevelSize(LevelLoad(streams=2), 3.0)}
+    both = [record(i, stream=i % 2, t_start=i // 2 * 100 * MS, t_end=(i // 2 + 1) * 100 * MS) for i in range(60)]
+    level = summarise(both, size).levels[0]
+
+    assert (level.streams, level.asked_seconds, level.planned_rate, level.sent_rate) == (2, 3.0, None, None)
+    assert (level.in_flight_mean, level.in_flight_most) == (2.0, 2)
+
+
+def test_what_began_before_it_was_due_stays_as_it_is_and_keeps_its_place() -> None:
+    """A timer may fire early; bending it to zero would hide a clock that cannot be trusted."""
+    early = [record(i, "peak", t_start=i * 100 * MS - MS, t_sent=i * 100 * MS - MS) for i in range(60)]
+    level = peak(*reversed(early))
+
+    assert level.lag_p99 == pytest.approx(-0.001)
+    assert level.value("ttft_user") == pytest.approx(0.020)
+    assert level.value("ttft_sent") == pytest.approx(0.021)
+    assert level.sent_rate == pytest.approx(60 / (6 - 0.001))
+    assert [one.i for one in early] == list(range(60))

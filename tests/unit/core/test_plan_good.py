@@ -120,3 +120,10 @@ def test_the_schema_knows_every_kind_and_describes_every_key() -> None:
     for model in (schema, schema["$defs"]["Step"], schema["$defs"]["ConditionsOverride"]):
         assert model["additionalProperties"] is False
         assert all("description" in value for value in model["properties"].values())
+
+
+def test_a_plan_may_measure_at_a_rate() -> None:
+    levels = read_plan(changed(PLAN, "peak: 16 streams", "peak: 6.5 rps")).conditions.levels
+
+    assert levels is not None
+    assert (levels["peak"].rate, levels["peak"].open) == (6.5, True)

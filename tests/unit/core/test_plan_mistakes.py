@@ -188,12 +188,24 @@ def test_watching_is_not_supported_yet() -> None:
     assert (place, path, message) == ("plan.yml:16:12", "steps/2/watch", "`watch` is not supported in this version")
 
 
-def test_rates_are_not_supported_yet() -> None:
-    assert only(plan_problems(changed(PLAN, "peak: 16 streams", "peak: 6 rps"))) == (
+@pytest.mark.parametrize(
+    ("level", "message", "hint"),
+    [
+        ("6 rpm", '"6 rpm" is not a load level', 'write a number of streams, like "8 streams", or a rate, "6 rps"'),
+        ("0 rps", '"0 rps" is no load at all', 'write at least "1 stream", or a rate above zero'),
+        (
+            "20000 rps",
+            '"20000 rps" is more than one load generator can send',
+            'write at most "10000 streams", or "10000 rps"',
+        ),
+    ],
+)
+def test_a_rate_that_is_none_is_told_with_what_to_write(level: str, message: str, hint: str) -> None:
+    assert only(plan_problems(changed(PLAN, "peak: 16 streams", f"peak: {level}"))) == (
         "plan.yml:7:48",
         "conditions/levels/peak",
-        "a rate such as `6 rps` is not supported in this version (supported: streams)",
-        "write a number of streams, like `8 streams`",
+        message,
+        hint,
     )
 
 

@@ -101,3 +101,14 @@ def test_the_schema_describes_every_key() -> None:
     assert json.loads(json.dumps(schema)) == schema
     assert schema["additionalProperties"] is False
     assert all("description" in value for value in schema["properties"].values())
+
+
+def test_a_level_may_be_a_rate() -> None:
+    text = changed(SERVICE, "normal: 8 streams", "normal: 8 streams, peak: 6 rps, night: 0.5 req/s")
+
+    levels = read_service(text).conditions.levels
+
+    assert {name: load.open for name, load in levels.items()} == {
+        "low": False, "normal": False, "peak": True, "night": True,
+    }  # fmt: skip
+    assert str(levels["night"]) == "0.5 rps"

@@ -227,11 +227,11 @@ def test_a_lease_is_a_duration_of_two_seconds_to_a_day(value: str) -> None:
     assert only(service_problems(SERVICE + f"lease: {value}\n"))[1] == "lease"
 
 
-def test_a_rate_is_not_supported_yet() -> None:
-    place, path, message, _ = mistake(SERVICE, "normal: 8 streams", "normal: 6 rps")
+def test_a_rate_that_is_none_is_refused() -> None:
+    place, path, message, _ = mistake(SERVICE, "normal: 8 streams", "normal: 6 per second")
 
     assert (place, path) == ("chat.yml:15:78", "conditions/levels/normal")
-    assert message == "a rate such as `6 rps` is not supported in this version (supported: streams)"
+    assert message == '"6 per second" is not a load level'
 
 
 def test_an_slo_on_an_unknown_level_is_refused() -> None:

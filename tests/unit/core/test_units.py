@@ -108,7 +108,9 @@ def test_levels_are_streams_or_a_rate() -> None:
     assert units.parse_level("1 stream") == LevelLoad(streams=1)
     assert units.parse_level("8 streams") == LevelLoad(streams=8)
     assert units.parse_level("6 rps") == LevelLoad(rate=6)
+    assert units.parse_level("6 req/s") == units.parse_level("6.0rps") == LevelLoad(rate=6)
     assert units.parse_level("6 rps").open
+    assert not units.parse_level("8 streams").open
     assert [str(units.parse_level(text)) for text in ("1 stream", "8 streams", "6.5 rps")] == [
         "1 stream",
         "8 streams",
@@ -116,7 +118,24 @@ def test_levels_are_streams_or_a_rate() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["8", "0 streams", "0 rps", "many streams", "-1 streams", "1.5 streams"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8",
+        "0 streams",
+        "0 rps",
+        "many streams",
+        "-1 streams",
+        "1.5 streams",
+        "-6 rps",
+        "1e3 rps",
+        "6 rpm",
+        "10001 streams",
+        "10000.1 rps",
+        "9" * 400 + " rps",
+        "9" * 400 + " streams",
+    ],
+)
 def test_what_is_no_level_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="stream"):
         units.parse_level(text)

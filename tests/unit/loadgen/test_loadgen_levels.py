@@ -22,10 +22,16 @@ from tests.unit.loadgen.server import Conversation, Server
 
 from changectl.adapters.loadgen import build_zip
 from changectl.adapters.loadgen.salt import salt, salted
+from changectl.core.level_size import LevelSize
 from changectl.core.measurement import parse_records, summarise
+from changectl.core.units import LevelLoad
 
 Generate = Callable[..., Result]
 STUB = Path(__file__).resolve().parents[2] / "bench" / "stub.py"
+
+
+def closed(streams: int, requests: int) -> LevelSize:
+    return LevelSize(LevelLoad(streams=streams), requests=requests)
 
 
 async def quick_answer(talk: Conversation) -> None:
@@ -50,7 +56,7 @@ def test_every_request_is_sent_once_in_order_and_the_summary_says_so(generate: G
         (2, "c", 0),
         (3, "a", 1),
     ]
-    measured = summarise(result.records, ["low", "peak"])
+    measured = summarise(result.records, {"low": closed(1, 4), "peak": closed(3, 9)})
     assert measured.invalid == ()
     assert [(level.n, level.ok) for level in measured.levels] == [(4, 4), (9, 9)]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from tests.workflow.fake_host import FakeHost, Process
 from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 
+from changectl.adapters.loadgen.job import Level, parse_job
 from changectl.core.conditions import Fingerprint, single_difference, unknown
 from changectl.core.errors import Refused
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, load_plan, model_digest
@@ -196,6 +199,58 @@ def test_values_of_variables_are_kept_as_digests() -> None:
 def test_the_warm_up_reaches_every_stream_twice() -> None:
     stage = Stage(service_text=SERVICE.replace("8 streams", "32 streams"))
     target = open_target(stage.placed[0], stage.tools)
-    assert plan_for(stage).job(target, "s")["warmup"] == {"requests": 64}
+    assert plan_for(stage).job(target, "s")["warmup"] == {"requests": 64, "streams": 32}
     few = Stage(service_text=SERVICE.replace("8 streams", "1 stream"))
-    assert plan_for(few).job(target, "s")["warmup"] == {"requests": 8}
+    assert plan_for(few).job(target, "s")["warmup"] == {"requests": 8, "streams": 1}
+
+
+def at_levels(levels: str, extra: str = "") -> LoadPlan:
+    return plan_for(Stage(service_text=SERVICE.replace("{normal: 8 streams}", levels)), extra)
+
+
+def job_of(load: LoadPlan) -> dict[str, Any]:
+    stage = Stage()
+    return load.job(open_target(stage.placed[0], stage.tools), "s")
+
+
+def test_an_open_level_is_told_in_requests_and_time() -> None:
+    load = at_levels("{normal: 8 streams, peak: 6 rps}", "conditions: {seconds: 30s}\n")
+
+    assert job_of(load)["levels"] == [
+        {"name": "normal", "streams": 8, "seconds": 30.0},
+        {"name": "peak", "arrivals": "poisson", "requests": 180, "seconds": 30.0},
+    ]
+    job = {**job_of(load), "workload": [{"id": "p", "prompt": "once", "max_tokens": 1}]}
+    assert parse_job(json.dumps(job)).levels[2] == Level("peak", None, 30.0, 180)
+    assert load.facts()["levels"] == {"normal": "8 streams", "peak": "6 rps"}
+
+
+@pytest.mark.parametrize(
+    ("levels", "extra", "expected"),
+    [
+        ("{peak: 6 rps}", "", 20.0),
+        ("{peak: 6 rps, more: 3 rps}", "conditions: {requests: 60}\n", 10.0 + 20.0),
+        ("{low: 1 stream, peak: 6 rps}", "conditions: {seconds: 30s}\n", 60.0),
+        ("{low: 1 stream, peak: 6 rps}", "conditions: {requests: 60}\n", None),
+    ],
+)
+def test_how_long_a_phase_takes_is_known_where_no_closed_level_counts_requests(
+    levels: str, extra: str, expected: float | None
+) -> None:
+    assert at_levels(levels, extra).expected_seconds == expected
+
+
+def test_a_long_open_level_of_requests_is_not_given_up_before_its_end() -> None:
+    load = at_levels("{night: 0.1 rps}", "conditions: {requests: 60}\n")
+
+    assert load.timeout > 600 + 120
+
+
+@pytest.mark.parametrize(
+    ("levels", "streams"),
+    [("{night: 0.5 rps}", 1), ("{peak: 6 rps}", 6), ("{peak: 200 rps}", 8), ("{peak: 200 rps, wide: 12 streams}", 12)],
+)
+def test_an_open_level_is_warmed_up_by_as_many_as_come_in_a_second_within_bounds(levels: str, streams: int) -> None:
+    warmup = job_of(at_levels(levels))["warmup"]
+
+    assert warmup == {"streams": streams, "requests": max(8, 2 * streams)}
