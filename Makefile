@@ -18,8 +18,10 @@ demo: $(VENV)/.ready ## A real llama.cpp server: one change kept, one reverted, 
 	$(BIN)/python -m changectl.demo
 
 test: $(VENV)/.ready ## All that this machine allows; LAB_INSTALL=1 as root on Debian adds the lab's real hosts
-	$(PYTEST) tests/bench
-	$(PYTEST) -n 2 --dist loadgroup tests --ignore=tests/bench
+	@ended=0; \
+	$(PYTEST) tests/bench || ended=$$?; \
+	$(PYTEST) -n 2 --dist loadgroup tests --ignore=tests/bench || ended=$$?; \
+	exit $$ended
 
 test-fast: $(VENV)/.ready ## Without the lab
 	$(PYTEST) tests -m "not lab and not vllm"

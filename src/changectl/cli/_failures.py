@@ -124,6 +124,8 @@ def _facts(error: BaseException) -> tuple[int, str, str, tuple[Problem, ...]]:
 
 
 def _for_people(error: BaseException, message: str) -> str:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return message  # the help itself, which says how it is used
     if isinstance(error, click.UsageError) and error.ctx is not None:
         hint = f"Try '{error.ctx.command_path} --help'."
         return f"{error.ctx.get_usage()}\n{hint}\n\nError: {message}"

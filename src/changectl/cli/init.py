@@ -11,9 +11,14 @@ from changectl.cli._options import FORMAT, OutputOptions, example, output_option
 _NEXT_STEPS = """Next:
   1. write your hosts into inventory/hosts.yml
   2. describe the service in inventory/services/chat.yml
-  3. changectl validate changeplans/0001-more-sequences.yml    (no host is touched)
-  4. changectl plan changeplans/0001-more-sequences.yml        (looks at the hosts, changes nothing)
-  5. changectl apply changeplans/0001-more-sequences.yml"""
+  3. are the hosts fit for changes, and is no service touched by looking:
+     changectl doctor
+  4. is the plan right, without a host:
+     changectl validate changeplans/0001-more-sequences.yml
+  5. what would happen on the hosts, where nothing is changed:
+     changectl plan changeplans/0001-more-sequences.yml
+  6. do it:
+     changectl apply changeplans/0001-more-sequences.yml"""
 
 
 @click.command(

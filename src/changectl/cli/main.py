@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,18 @@ class CommandFolder(click.Group):
         files = (info.name for info in pkgutil.iter_modules(cli.__path__))
         return sorted(name.replace("_", "-") for name in files if name[0] != "_" and name not in _NOT_COMMANDS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; of a command that there is not, with the one that was probably meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
+            if not close or args[0][:1] == "-":
+                raise
+            raise click.UsageError(f"{error.message.rstrip('.')}. Did you mean '{close[0]}'?", ctx) from None
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name; None: there is none."""
         if cmd_name not in self.list_commands(ctx):
@@ -72,20 +85,24 @@ def main(arguments: Sequence[str] | None = None, *, around: Around | None = None
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     try:
-        _require_folder()
         result = command.main(args=given, prog_name="changectl", standalone_mode=False, obj=around)
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - here every error becomes an exit code
+    except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - here every error becomes an exit code
+        error = _without_folder(caught) or caught
         return _failures.report(error, as_json="--json" in options, debug="--debug" in options)
     return result if isinstance(result, int) else 0
 
 
-def _require_folder() -> None:
+def _without_folder(error: BaseException) -> InputError | None:
+    """What is really the matter where a command failed since its working directory was deleted; None: it is there."""
+    if not isinstance(error, FileNotFoundError | InputError):
+        return None
     try:
         Path.cwd()
-    except OSError as error:
-        message = f"the working directory cannot be used any more: {error.strerror}"
-        raise InputError(Problem(message, hint="change to the project's folder, by its path")) from error
+    except OSError as gone:
+        message = f"the working directory cannot be used any more: {gone.strerror}"
+        return InputError(Problem(message, hint="change to the project's folder, by its path"))
+    return None
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,26 @@ def test_it_says_what_comes_next(tmp_path: Path, run: Run) -> None:
     assert ended.code == 0
     assert "changectl validate changeplans/0001-more-sequences.yml" in ended.out
     assert (tmp_path / "new/inventory/services/chat.yml").is_file()
+
+
+def test_the_key_does_not_go_into_git_with_the_plans(project: Path, run: Run) -> None:
+    (project / ".changectl").mkdir()
+    (project / ".changectl/key").write_text("secret")
+    for arguments in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True)
+    added = subprocess.run(
+        ["git", "ls-files"], cwd=project, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+    assert "changectl.toml" in added
+    assert not [name for name in added if name.startswith(".changectl/")]
+
+
+def test_the_steps_that_come_next_can_be_copied_and_begin_by_looking_at_the_hosts(tmp_path: Path, run: Run) -> None:
+    lines = [line.strip() for line in run("init", tmp_path / "new").out.splitlines()]
+    commands = [line.split()[1] for line in lines if line.startswith("changectl ")]
+
+    assert commands == ["doctor", "validate", "plan", "apply"]
 
 
 def test_nothing_is_overwritten_and_nothing_half_written(tmp_path: Path, run: Run) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,32 @@ def test_only_commands_are_commands(run: Run, name: str) -> None:
 
     assert ended.code == 2
     assert "No such command" in ended.err
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("aply", "apply"), ("valdate", "validate"), ("reverse", "revert")])
+def test_a_mistyped_command_names_the_one_that_was_meant(run: Run, typed: str, meant: str) -> None:
+    ended = run(typed)
+
+    assert ended.code == 2
+    assert f"No such command '{typed}'. Did you mean '{meant}'?" in ended.err
+
+
+def test_a_bare_command_is_answered_with_its_help_once(run: Run) -> None:
+    ended = run()
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.count("Usage: changectl") == 1
+    assert "Error:" not in ended.err
+
+
+def test_what_may_be_left_out_stands_in_brackets(run: Run) -> None:
+    assert "Usage: changectl recover [OPTIONS] [RUN]" in run("recover", "--help").out
+
+
+def test_the_examples_of_the_help_are_the_plans_that_init_writes(project: Path, run: Run) -> None:
+    for name in ("plan", "apply", "validate"):
+        for plan in re.findall(r"changeplans/[0-9a-z-]+\.yml", run(name, "--help").out):
+            assert (project / plan).is_file(), (name, plan)
 
 
 def test_an_unknown_option_is_exit_code_2_also_as_json(run: Run) -> None:

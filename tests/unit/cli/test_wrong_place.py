@@ -42,6 +42,19 @@ def test_in_a_folder_that_was_deleted_it_says_where_to_go(nowhere: Path, run: Ru
     assert "change to the project's folder" in ended.err
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["apply", "--help"], ["--version"]])
+def test_in_a_folder_that_was_deleted_help_is_given_all_the_same(nowhere: Path, run: Run, arguments: list[str]) -> None:
+    nowhere.rmdir()
+
+    assert (run(*arguments).code, run(*arguments).err) == (0, "")
+
+
+def test_in_a_folder_that_was_deleted_a_wrong_command_is_a_wrong_command(nowhere: Path, run: Run) -> None:
+    nowhere.rmdir()
+
+    assert "No such command" in run("nonsense").err
+
+
 @pytest.mark.parametrize("command", ["validate", "plan", "apply"])
 def test_outside_of_a_project_a_plan_has_no_inventory(nowhere: Path, run: Run, command: str) -> None:
     (nowhere / "plan.yml").write_text("version: 1\n")
