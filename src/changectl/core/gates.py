@@ -19,7 +19,7 @@ FINISH_REQUESTS = 2
 LAG_SECONDS = 0.010
 LAG_SHARE = 0.2  # of the time to first token: below it, lateness cannot make a factor of 1.5
 LEAST_RATE = 0.95  # of an open level's planned requests per second
-LEAST_STREAMS = 0.75  # of a closed level's streams, under way at a time: a third more or less makes no factor of 1.5
+LEAST_STREAMS = 2 / 3  # of a closed level's streams, under way at a time: below it, that alone makes a factor of 1.5
 LEAST_TIME = 0.95  # of the time that a closed level was to last
 
 
