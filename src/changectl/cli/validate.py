@@ -26,9 +26,11 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
     from changectl.adapters.project_files import find_project, show
     from changectl.adapters.shipped import playbooks_folder
     from changectl.cli._places import demand_file, demand_inventory
+    from changectl.cli._present import print_blocks
     from changectl.core.errors import InputError, Problem
     from changectl.core.placing import check_names
-    from changectl.core.wording import plan_document, plan_paragraphs
+    from changectl.core.wording import plan_document, plan_sections
+    from changectl.reports._blocks import Heading, Line
     from changectl.reports.printer import Printer
 
     project = demand_inventory(find_project(Path.cwd(), hosts.inventory))
@@ -51,6 +53,7 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
         printer.line(json.dumps({"format": FORMAT, "plans": documents, "exit_code": 0}, indent=2))
         return 0
     for one in loaded:
-        printer.line("\n\n".join(plan_paragraphs(one.plan, one.service, one.workload, show(one.file))))
-        printer.line()
+        for section in plan_sections(one.plan, one.service, one.workload, show(one.file)):
+            print_blocks([Heading(section.title), *(Line(f"- {text}") for text in section.sentences)], printer)
+            printer.line()
     return 0

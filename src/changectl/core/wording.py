@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from changectl.core import levels as load_levels
+from changectl.core.counting import counted
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
@@ -19,16 +21,28 @@ _INCONCLUSIVE = {
 }
 
 
-def plan_paragraphs(plan: Plan, service: Service, workload: Workload, file: str) -> list[str]:
-    """The plan in one paragraph and each step in one."""
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What is said about a plan, or about one of its steps: a title, and one sentence after the other."""
+
+    title: str
+    sentences: tuple[str, ...]
+
+
+def plan_sections(plan: Plan, service: Service, workload: Workload, file: str) -> list[Section]:
+    """The plan, and then each of its steps."""
     levels = load_words(plan, service)
-    steps = f"{len(plan.steps)} step{'s' if len(plan.steps) > 1 else ''}"
-    outage = f" It may take {format_duration(plan.outage)} out of service." if plan.outage else ""
-    head = (
-        f"{file}: {steps} for service {plan.service} ({service.engine.name}, started by {service.manager.name}). "
-        f"Reason: {plan.reason}. Measured with {len(workload.entries)} prompts of {workload.file}, {levels}.{outage}"
-    )
-    return [head, *(_step(plan, service, step, number) for number, step in enumerate(plan.steps, start=1))]
+    steps = counted(len(plan.steps), "step")
+    sentences = [
+        f"reason: {plan.reason}",
+        f"measured with {counted(len(workload.entries), 'prompt')} of {workload.file}, {levels}",
+        *([f"it may take {format_duration(plan.outage)} out of service"] if plan.outage else []),
+    ]
+    head = f"{file}: {steps} for service {plan.service} ({service.engine.name}, started by {service.manager.name})"
+    return [
+        Section(head, tuple(sentences)),
+        *(_step(plan, service, step, number) for number, step in enumerate(plan.steps, start=1)),
+    ]
 
 
 def load_words(plan: Plan, service: Service) -> str:
@@ -40,24 +54,24 @@ def load_words(plan: Plan, service: Service) -> str:
     return f"{f'{sent} requests ' if sent else ''}at {shown or 'no level'}{why}"
 
 
-def _step(plan: Plan, service: Service, step: Step, number: int) -> str:
-    sentences = [f"Step {number}: {step.change.describe()}.", _promise(step)]
+def _step(plan: Plan, service: Service, step: Step, number: int) -> Section:
+    sentences = [_promise(step)]
     guards = plan.guards(service.slo, step)
     if guards:
-        sentences.append(f"Limits: {_listed(f'{guard.ref} {guard.limit} ({guard.source})' for guard in guards)}.")
-    sentences.append(f"Every other metric keeps the default margin of {service.class_} services.")
+        sentences.append(f"limits: {_listed(f'{guard.ref} {guard.limit} ({guard.source})' for guard in guards)}")
+    sentences.append(f"every other metric keeps the default margin of {service.class_} services")
     if step.checks:
-        sentences.append(f"These tests have to pass on every host: {_listed(step.checks)}.")
-    sentences.append(f"If the evidence does not suffice, {_INCONCLUSIVE[step.on_inconclusive]}.")
-    return " ".join(sentences)
+        sentences.append(f"these tests have to pass on every host: {_listed(step.checks)}")
+    sentences.append(f"if the evidence does not suffice, {_INCONCLUSIVE[step.on_inconclusive]}")
+    return Section(f"Step {number}: {step.change.describe()}", tuple(sentences))
 
 
 def _promise(step: Step) -> str:
     if step.expect.neutral:
-        return "It is kept when nothing gets worse."
+        return "it is kept when nothing gets worse"
     return (
-        f"It is expected to bring {step.expect}; effort quick sees gross harm only, so it is kept when there is none "
-        "and the gain is shown as not judged."
+        f"it is expected to bring {step.expect}; effort quick sees gross harm only, so it is kept when there is none "
+        "and the gain is shown as not judged"
     )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from changectl.core.cost import Span, StartCost
 from changectl.core.precheck import FOLLOWING, CheckResult, ThreeValues, root_causes
-from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Tone, Verbatim
+from changectl.reports._blocks import Block, Facts, Heading, Line, Tone, Verbatim
 from changectl.reports._commands import told
+from changectl.reports._prechecks import prechecks
 
 WAY_BACK = "the saved files, restored and proven; then one start"
 _TONES: dict[str, Tone] = {"passed": "good", "failed": "bad", "unknown": "warning", "not_applicable": "quiet"}
@@ -83,9 +84,8 @@ def instance_blocks(
                ("in the engine", str(three.engine))]),
     ]  # fmt: skip
     blocks.append(Line("nothing to do: the file already says so", "good") if nothing_to_do else Verbatim(diff))
-    rows = [(check.name, check.level, check.state.replace("_", " "), check.figure, check.detail) for check in checks]
-    blocks.append(Table(("pre-check", "level", "state", "figure", "detail"), rows))
-    return [*blocks, *_refusals(checks)]
+    rows = [(check.name, check.level, check.state, check.figure, check.detail) for check in checks]
+    return [*blocks, *prechecks("pre-check", rows), *_refusals(checks)]
 
 
 def _refusals(checks: Sequence[CheckResult]) -> list[Block]:

@@ -16,6 +16,7 @@ from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._commands import told
 from changectl.reports._flags import remarks
+from changectl.reports._prechecks import prechecks
 from changectl.reports._runs import FORMAT, run_json, step_json
 
 _PLACES = ("file", "process", "engine")
@@ -164,12 +165,11 @@ def _reasons(step: StepStory) -> list[Block]:
 def _prechecks(results: Sequence[Json]) -> list[Block]:
     """One table for each host: its name in every row would cost the room that the figures need."""
     blocks: list[Block] = []
-    headings = ("check", "level", "state", "figure", "detail")
     for host in dict.fromkeys(text_of(result, "host") for result in results):
         own = [result for result in results if text_of(result, "host") == host]
-        rows = [[text_of(one, "name"), text_of(one, "level"), text_of(one, "state").replace("_", " "),
-                 text_of(one, "figure"), text_of(one, "detail")] for one in own]  # fmt: skip
-        blocks += [Heading(f"pre-checks on {host}", 3), Table(headings, rows)]
+        rows = [(text_of(one, "name"), text_of(one, "level"), text_of(one, "state"), text_of(one, "figure"),
+                 text_of(one, "detail")) for one in own]  # fmt: skip
+        blocks += [Heading(f"pre-checks on {host}", 3), *prechecks("check", rows)]
     return blocks
 
 

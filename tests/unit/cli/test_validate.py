@@ -7,12 +7,13 @@ from tests.unit.cli.cli_runner import Run
 PLAN = "changeplans/0001-more-sequences.yml"
 
 
-def test_a_good_plan_is_told_in_one_paragraph_per_step(project: Path, run: Run) -> None:
+def test_a_good_plan_is_told_one_thing_a_line(project: Path, run: Run) -> None:
     ended = run("validate", PLAN)
 
     assert ended.code == 0
-    assert "Step 1: parameter max-num-seqs: whatever it is -> 128." in ended.out
-    assert "tpot_p95 <= 100ms (accept)" in ended.out
+    assert "Step 1: parameter max-num-seqs: whatever it is -> 128" in ended.out.splitlines()
+    assert "- limits: tpot_p95 <= 100ms (accept)" in "\n".join(ended.out.splitlines())
+    assert all(line.startswith(("- ", "Step ", f"{PLAN}: ")) for line in ended.out.splitlines() if line)
     assert "the old state comes back" in ended.out
     assert "60 requests at low (1 stream); not measured: normal (others may be served" in ended.out
 

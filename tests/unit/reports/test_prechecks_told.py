@@ -1,0 +1,39 @@
+"""A list of checks shows what was looked at; what does not apply is one line."""
+
+from __future__ import annotations
+
+from tests.unit.core.history_samples import Tape
+from tests.unit.reports.block_text import lines
+
+from changectl.core.history import run_story
+from changectl.core.precheck import NOT_EXPOSED, CheckResult, Seen, ThreeValues
+from changectl.reports import show
+from changectl.reports._prechecks import prechecks
+from changectl.reports.preview import instance_blocks
+
+
+def test_checks_that_do_not_apply_are_named_in_one_line_below_the_others() -> None:
+    rows = [
+        ("port_owner", "required", "passed", "8080", "ours"),
+        ("gpu_memory", "required", "not_applicable", "", "no GPU"),
+        ("disk", "required", "failed", "1 B", "full"),
+        ("driver_library", "advice", "not_applicable", "", "no GPU"),
+    ]
+
+    assert lines(prechecks("check", rows)) == [
+        "port_owner | required | passed | 8080 | ours",
+        "disk | required | failed | 1 B | full",
+        "2 checks do not apply here: gpu_memory, driver_library",
+    ]
+
+
+def test_a_preview_and_the_story_of_a_run_fold_them_alike() -> None:
+    checks = [CheckResult("disk", "required", "passed"), CheckResult("gpu_memory", "required", "not_applicable")]
+    three = ThreeValues("x", Seen("1"), Seen("1"), NOT_EXPOSED)
+    assert "1 check does not apply here: gpu_memory" in lines(instance_blocks("gpu1", "/x", "", three, checks, False))
+
+    tape = Tape()
+    tape.opened("r1")
+    results = [{"name": one.name, "level": one.level, "state": one.state} for one in checks]
+    tape.add("r1", "precheck", {"host": "gpu1", "results": results}, step=1)
+    assert "1 check does not apply here: gpu_memory" in lines(show.as_blocks(run_story(tape.events)))
