@@ -142,17 +142,25 @@ def _lacking(service: Service) -> dict[str, str]:
 
 
 def _check_names_of_settings(plan: Plan | None, source: Source, loaded: LoadedService | None) -> None:
-    """Refuse what the service's engine does not know by that name, before any host is asked."""
+    """Refuse what the service's engine does not know by that name, or as that value, before any host is asked."""
     if plan is None or loaded is None:
         return
     engine = engines.load(loaded.service.engine.spec)
+    declare = f"; or declare it under `engine/generic/settings` in {loaded.service.source.file}"
     problems: list[Problem] = []
     for index, step in enumerate(plan.steps):
+        path = ("steps", index, "change", step.change.kind)
         try:
-            kinds.load(step.change.kind).wanted(step.change.spec, engine)
+            wanted = kinds.load(step.change.kind).wanted(step.change.spec, engine)
         except InputError as error:
-            path = ("steps", index, "change", step.change.kind, "name")
-            problems += [source.problem(path, problem.message, problem.hint) for problem in error.problems]
+            more = declare if loaded.service.engine.name == "generic" else ""
+            problems += [source.problem((*path, "name"), one.message, one.hint + more) for one in error.problems]
+            continue
+        for key, value in (("from", wanted.asserted), ("to", wanted.to)):
+            why = engine.unfit(wanted.setting, value) if wanted.setting is not None and value is not None else ""
+            if why:
+                message, _, hint = why.rpartition("; ")
+                problems.append(source.problem((*path, key), message, hint))
     if problems:
         raise InputError(problems)
 

@@ -166,6 +166,9 @@ class Engine(Protocol):
             InputError: unknown; the text lists the nearest names.
         """
 
+    def unfit(self, setting: Setting, text: str) -> str:
+        """Why a value cannot be one of the setting's type, and what belongs there; "": it may be."""
+
     def probes(
         self, endpoint: str, model_name: str | None, auth: Mapping[str, str] | None, *, answer: bool = True
     ) -> list[ProbeRequest]:

@@ -40,6 +40,10 @@ class BaseEngine:
         known = f"perhaps: {', '.join(near)}" if near else f"known: {', '.join(words)}"
         raise InputError(Problem(f"engine {self.name} has no setting {name!r}", hint=known))
 
+    def unfit(self, setting: Setting, text: str) -> str:  # noqa: ARG002 - part of the protocol
+        """Nothing: engines take words beside numbers (`auto`), and the running one's own help has the last word."""
+        return ""
+
     def version(self, pages: Pages, log: Sequence[str] = ()) -> str | None:  # noqa: ARG002 - part of the protocol
         """Not reported."""
         return None

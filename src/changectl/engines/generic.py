@@ -9,12 +9,13 @@ from typing import Any
 from changectl.core.engine import Page, Pages, ProbeRequest, Readiness, Source
 from changectl.core.errors import InputError, Problem
 from changectl.core.settings import Setting
-from changectl.engines import _openai
+from changectl.engines import _openai, _values
 from changectl.engines._base import BaseEngine
 
 _READY = re.compile(r"(?P<method>GET|HEAD|POST)\s+(?P<path>/\S*)\s+(?P<status>[1-5]\d\d)")
 _PROTOCOLS = ("openai_completions", "openai_chat")
 _TYPES = ("int", "float", "bool", "str", "json")
+_BELONGS = {"int": "write a whole number", "float": "write a number", "bool": "write true or false"}
 _SETTING_KEYS = {"flag", "env", "key", "type", "changes_answers"}
 _METRIC_KEYS = {"page", "waiting", "running", "tokens"}
 
@@ -66,6 +67,14 @@ class Generic(BaseEngine):
         if not self.protocols:
             return Readiness("ready", "health as declared; no protocol declared, so no answer was asked for")
         return self._answered(pages)
+
+    def unfit(self, setting: Setting, text: str) -> str:
+        """Whether the text is of the type that the service file declares."""
+        kind, belongs = setting.type, _BELONGS.get(setting.type)
+        read = {"int": _values.parse_int, "float": _values.parse_float, "bool": _values.parse_bool}.get(kind)
+        if belongs is None or read is None or read(text) is not None:
+            return ""
+        return f"`{text}` is no {kind}, which {setting.name} is declared to be; {belongs}"
 
     def token_counter(self, pages: Pages) -> float | None:
         """The series declared as `tokens`; None: none declared, or not on the page."""

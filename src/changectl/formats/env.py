@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from changectl.core.settings import Carrier, Key, Occurrence, Reading, Value
 from changectl.formats._commandline import CommandLine, nested_line
@@ -84,6 +86,14 @@ def _file_hits(text: str, key: Key) -> list[FileVariable]:
     return []
 
 
+def _refuse_unset(carrier: Carrier, names: Sequence[str]) -> NoReturn:
+    """The variable that an entry of `config` names is not there; those that are may be the one that is meant."""
+    there = ", ".join(dict.fromkeys(names)) or "none"
+    place = carrier.file or f"the unit {carrier.unit}"
+    entry = f"`at: {carrier.at}` in the entry of `config` for it in the service file"
+    refuse(f"{place} sets no variable {carrier.at}; it sets: {there}. Correct {entry}")
+
+
 def _edit_file(text: str, key: Key, to: Value) -> str:
     hits = _file_hits(text, key)
     if to is None:
@@ -124,6 +134,16 @@ def _words(data: bytes, assignment: Assignment) -> list[Word]:
 
 def _unit_hits(data: bytes, key: Key) -> list[tuple[str, _UnitHit]]:
     """Assignments in force of the first of the key's names that stands there."""
+    kept = _in_force(data)
+    for name in key.names:
+        hits = [(name, hit) for hit in kept if hit.word.value.partition("=")[:2] == (name, "=")]
+        if hits:
+            return hits
+    return []
+
+
+def _in_force(data: bytes) -> list[_UnitHit]:
+    """Every assignment of the unit that counts."""
     kept: list[_UnitHit] = []
     if not section_ends(data, "Service"):
         refuse("there is no [Service] section: systemd ignores assignments outside of it")
@@ -131,11 +151,7 @@ def _unit_hits(data: bytes, key: Key) -> list[tuple[str, _UnitHit]]:
         if _is_environment(assignment):
             words = _words(data, assignment)
             kept = [*kept, *(_UnitHit(assignment, word, len(words) == 1) for word in words)] if words else []
-    for name in key.names:
-        hits = [(name, hit) for hit in kept if hit.word.value.partition("=")[:2] == (name, "=")]
-        if hits:
-            return hits
-    return []
+    return kept
 
 
 def _plain(word: Word, name: str) -> str:
@@ -179,13 +195,13 @@ def _nested(data: bytes, carrier: Carrier) -> CommandLine:
     if carrier.unit:
         units = _unit_hits(data, variable)
         if not units:
-            refuse(f"the unit sets no variable {carrier.at}")
+            _refuse_unset(carrier, [hit.word.value.partition("=")[0] for hit in _in_force(data)])
         name, hit = units[-1]
         pieces, value = hit.word.pieces_from(len(name) + 1), _plain(hit.word, name)
         start, end = (pieces[0].start, pieces[-1].end) if pieces else (hit.word.end, hit.word.end)
         return nested_line(text, start, end, value, SPLIT)
     files = _file_hits(text, variable)
     if not files:
-        refuse(f"the file sets no variable {carrier.at}")
+        _refuse_unset(carrier, [variable.name for variable in file_variables(text)])
     quote = 1 if files[-1].quote in ("'", '"') else 0
     return nested_line(text, files[-1].value_start + quote, files[-1].value_end - quote, files[-1].value, SPLIT)

@@ -108,3 +108,42 @@ def test_without_plan_it_is_a_usage_error(run: Run) -> None:
 
     assert ended.code == 2
     assert "Missing argument 'PLAN...'" in ended.err
+
+
+GENERIC = (
+    '{generic: {ready: "GET /healthz 200", answer: {protocol: openai_completions}, '
+    "settings: {workers: {flag: --workers, type: int}}}}"
+)
+
+
+def generic(project: Path, change: str) -> None:
+    service = project / "inventory/services/chat.yml"
+    text = service.read_text()
+    line = next(line for line in text.splitlines() if line.startswith("engine:"))
+    service.write_text(text.replace(line, f"engine: {GENERIC}"))
+    plan = (project / PLAN).read_text()
+    old = next(line for line in plan.splitlines() if "change:" in line)
+    (project / PLAN).write_text(plan.replace(old, f"  - change: {{parameter: {change}}}"))
+
+
+def test_a_setting_that_a_declared_engine_has_not_is_told_with_the_file_to_declare_it_in(
+    project: Path, run: Run
+) -> None:
+    generic(project, "{name: token-ms, to: 5}")
+    ended = run("validate", PLAN)
+
+    assert ended.code == 2
+    assert "has no setting 'token-ms'" in ended.err
+    assert "or declare it under `engine/generic/settings` in inventory/services/chat.yml" in ended.err
+
+
+def test_a_value_that_is_not_of_the_declared_type_is_refused_where_it_stands(project: Path, run: Run) -> None:
+    generic(project, "{name: workers, to: eight}")
+    ended = run("validate", PLAN)
+
+    assert ended.code == 2
+    assert "steps/1/change/parameter/to: `eight` is no int, which workers is declared to be" in ended.err
+    assert "write a whole number" in ended.err
+
+    generic(project, "{name: workers, from: absent, to: 8}")
+    assert "eight" not in run("validate", PLAN).err

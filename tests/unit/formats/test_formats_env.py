@@ -134,3 +134,28 @@ def test_settings_of_a_unit_are_its_variables_only() -> None:
 def test_an_open_quote_in_a_unit_is_refused() -> None:
     with pytest.raises(EditRefused, match=r"line 2: .*never closed"):
         formats.read(b'[Service]\nEnvironment="A=1\n', UNIT, Key(("A",)))
+
+
+@pytest.mark.parametrize(
+    ("carrier", "data", "place"),
+    [
+        (
+            Carrier(format="env", file="/etc/chat.env", at="ARG", then="flags"),
+            b'ARGS="--a 1"\nPORT=1\n',
+            "/etc/chat.env",
+        ),
+        (
+            Carrier(format="env", unit="chat.service", at="ARG", then="flags"),
+            b"[Service]\nEnvironment=ARGS=--a PORT=1\nExecStart=/x\n",
+            "the unit chat.service",
+        ),
+    ],
+)
+def test_a_variable_that_is_not_there_is_told_with_its_file_its_entry_and_those_that_are(
+    carrier: Carrier, data: bytes, place: str
+) -> None:
+    with pytest.raises(EditRefused) as refused:
+        formats.read(data, carrier, Key(names=("--a",)))
+
+    assert str(refused.value).startswith(f"{place} sets no variable ARG; it sets: ARGS, PORT. ")
+    assert "`at: ARG` in the entry of `config`" in str(refused.value)
