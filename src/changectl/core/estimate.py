@@ -159,6 +159,12 @@ def estimate(fitted: Fit, known: Spread) -> Estimate:
     return Estimate(fitted.theta, fitted.factor, spread, known, fitted.mean_b, fitted.n_b)
 
 
+def estimate_alone(fitted: Fit, least: float) -> Estimate:
+    """The effect with the bounds of the trial's own residuals, the variance being at least `least`."""
+    spread = Spread(max(fitted.residual.variance, least), fitted.residual.df)
+    return Estimate(fitted.theta, fitted.factor, spread, Spread(0.0, 0.0), fitted.mean_b, fitted.n_b)
+
+
 def quantile(probability: float, df: float) -> float:
     """Student's quantile; infinite without degrees of freedom."""
     from scipy.special import ndtri, stdtrit  # a third of a second to import

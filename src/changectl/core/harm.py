@@ -26,6 +26,7 @@ WHOLE_ANSWER = ("e2e_user", "e2e_sent", "rps_ok", "out_tok_s")  # not comparable
 NO_EVIDENCE_OF_SPEED = ("failures", "kv_capacity")  # a trial that judged nothing else has judged nothing
 COVERED = ("p50", "p95", "mean")  # what a limit without a statistic covers
 
+_LARGEST = 1e300
 Levels = tuple[LevelMeasurement, LevelMeasurement]
 
 
@@ -44,10 +45,11 @@ def level_pairs(before: Measurement, after: Measurement) -> list[Levels]:
 
 
 def change(before: float | None, after: float | None) -> float | None:
-    """The relative change; None where there is none."""
+    """The relative change; None where there is none; infinite where it is too large for a percentage."""
     if before is None or after is None or before == 0 or math.isinf(before):
         return None
-    return after / before - 1
+    times = after / before
+    return times - 1 if times < _LARGEST else math.inf
 
 
 def row(

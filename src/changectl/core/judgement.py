@@ -8,9 +8,16 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from changectl.core.measured import from_plain, to_plain
-from changectl.core.units import format_moved, format_value
+from changectl.core.units import SHARE, format_change, format_moved, format_points, format_value
 
-State = Literal["within", "breach", "not judged", "not measurable", "no data", "not defined", "unequal work"]
+# "clear": within its limit, with the bound that the noise allows; "open": neither that nor a breach, as yet.
+# An expected gain is "gain" (seen, with evidence), "flat" (less than expected, with evidence) or "open".
+State = Literal[
+    "within", "breach", "clear", "open", "gain", "flat", "not judged", "not measurable", "no data", "not defined",
+    "unequal work",
+]  # fmt: skip
+Decision = Literal["go_on", "keep", "revert", "policy"]
+_BOUNDS = ("low", "high", "bound", "evidence")
 
 
 class Verdict(StrEnum):
@@ -59,6 +66,10 @@ class Row:
         state: what came of it.
         note: why, where the state alone does not say it.
         gap: the missing figure leaves the whole verdict open.
+        low: lower bound of the change, relative to before as the change is (of shares: the difference); None: none.
+        high: upper bound of the change.
+        bound: bound of `after` on its bad side, in its unit: what an absolute limit is held against.
+        evidence: p value that it became worse (for an expected gain: better), corrected for the number of guards.
     """
 
     metric: str
@@ -71,6 +82,10 @@ class Row:
     state: State
     note: str = ""
     gap: bool = False
+    low: float | None = None
+    high: float | None = None
+    bound: float | None = None
+    evidence: float | None = None
 
     @property
     def place(self) -> str:
@@ -80,27 +95,55 @@ class Row:
     def __str__(self) -> str:
         moved = format_moved(self.before, self.after, self.change, self.unit)
         figures = f"{format_value(self.before, self.unit)} -> {format_value(self.after, self.unit)}"
+        moved = "; ".join(part for part in (moved, self._between()) if part)
         figures += f" ({moved})" if moved else ""
         return ", ".join(part for part in (f"{self.place}: {figures}", self.limit, self.state, self.note) if part)
+
+    def _between(self) -> str:
+        if self.low is None or self.high is None:
+            return ""
+        shown = format_points if self.unit == SHARE else format_change
+        return f"between {shown(self.low)} and {shown(self.high)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Strict JSON values; bounds only where there are some."""
+        values = {name: value for name, value in asdict(self).items() if name not in _BOUNDS or value is not None}
+        return {name: to_plain(value) for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one step. `flags` must be shown with it whatever the verdict is."""
+    """The verdict on one step.
+
+    Attributes:
+        verdict: what the evidence says; while a trial goes on, inconclusive.
+        reasons: why.
+        rows: figure by figure.
+        flags: what must be shown whatever the verdict is.
+        decision: what follows from a look of a trial: "go_on" with the next phase, "keep", "revert", or "policy": what
+            the plan says for lack of evidence; None: of a quick trial, which has no looks.
+        more_pairs: so many pairs more would decide it, if effect and noise stayed as they are; None: no number would,
+            or nobody asked.
+    """
 
     verdict: Verdict
     reasons: tuple[Reason, ...]
     rows: tuple[Row, ...] = ()
     flags: tuple[Reason, ...] = ()
+    decision: Decision | None = None
+    more_pairs: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON values: no NaN, infinity as "unbounded"."""
-        return {
+        document: dict[str, Any] = {
             "verdict": self.verdict.value,
             "reasons": [asdict(reason) for reason in self.reasons],
-            "rows": [to_plain(asdict(row)) for row in self.rows],
+            "rows": [row.to_json() for row in self.rows],
             "flags": [asdict(flag) for flag in self.flags],
         }
+        if self.decision is not None:
+            document.update(decision=self.decision, more_pairs=self.more_pairs)
+        return document
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Judgement:
@@ -115,6 +158,8 @@ class Judgement:
                 tuple(Reason(**reason) for reason in raw["reasons"]),
                 tuple(Row(**from_plain(row)) for row in raw["rows"]),
                 tuple(Reason(**flag) for flag in raw["flags"]),
+                raw.get("decision"),
+                raw.get("more_pairs"),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not the shape of a judgement: {error!r}") from error

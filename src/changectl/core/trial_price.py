@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from changectl.core.estimate import quantile, variance_factor
 from changectl.core.evidence import PER_LOOK, POWER
 from changectl.core.harm import FACTOR
-from changectl.core.noise import NoiseModel, Source, Spread
+from changectl.core.noise import Noise, NoiseModel, Source, Spread
+from changectl.core.trial_noise import LEAST_PAIRS
 from changectl.core.trial_order import Length, Times, length
 from changectl.core.units import format_duration, format_share
 
@@ -24,7 +25,7 @@ class Sight:
         visible: the smallest regression that is found four times out of five, as a share; what is within its margin is
             never called one.
         provable: the smallest margin that a figure which did not change is shown to keep four times out of five; None:
-            a single pair shows gross harm alone.
+            so few pairs show gross harm alone.
     """
 
     figures: tuple[str, ...]
@@ -64,22 +65,26 @@ def price(pairs: int, times: Times, noise: NoiseModel, figures: Sequence[str], g
         own = noise.of(figure)
         alike.setdefault((own.spread, own.source), []).append(figure)
     sights = (
-        Sight(tuple(names), source, smallest_visible(pairs, spread, guards), smallest_provable(pairs, spread))
+        Sight(tuple(names), source, *_seen(pairs, Noise(spread, source), guards))
         for (spread, source), names in alike.items()
     )
     return Price(length(pairs, times), tuple(sights))
 
 
+def _seen(pairs: int, noise: Noise, guards: int) -> tuple[float, float | None]:
+    if pairs < LEAST_PAIRS[noise.source]:
+        return FACTOR - 1, None
+    return smallest_visible(pairs, noise.spread, guards), smallest_provable(pairs, noise.spread)
+
+
 def smallest_visible(pairs: int, spread: Spread, guards: int) -> float:
     """The smallest regression, as a share, that so many pairs tell from none, as one of so many guards."""
-    if pairs == 1:
-        return FACTOR - 1
     return math.expm1(_reach(pairs, spread, PER_LOOK / max(1, guards)))
 
 
-def smallest_provable(pairs: int, spread: Spread) -> float | None:
-    """The smallest margin, as a share, within which an unchanged figure is shown to be; None: no evidence at all."""
-    return None if pairs == 1 else math.expm1(_reach(pairs, spread, PER_LOOK))
+def smallest_provable(pairs: int, spread: Spread) -> float:
+    """The smallest margin, as a share, within which an unchanged figure is shown to be."""
+    return math.expm1(_reach(pairs, spread, PER_LOOK))
 
 
 def _reach(pairs: int, spread: Spread, alpha: float) -> float:
@@ -92,6 +97,6 @@ def _told(sight: Sight) -> str:
     where, known = ", ".join(sight.figures), "" if sight.source == "calibrated" else "; uncalibrated"
     text = f"A regression of {format_share(sight.visible, 2)} or more would be found 4 times out of 5"
     if sight.provable is None:
-        return f"One pair sees gross harm alone: {format_share(sight.visible, 2)} or more ({where})."
+        return f"So few pairs see gross harm alone: {format_share(sight.visible, 2)} or more ({where}{known})."
     shown = f"an unchanged figure would be shown to be within {format_share(sight.provable, 2)}"
     return f"{text}, and {shown} ({where}{known})."
