@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from changectl.reports import _figures as figures
+from changectl.reports._commands import apart
 from changectl.reports.printer import Printer, safe
 from changectl.workflow.secrets import Secrets
 
@@ -30,7 +31,7 @@ class ProgressReporter:
     def note(self, text: str) -> None:
         """One finished thing."""
         self.close()
-        self._printer.note(figures.spoken(self._secrets.redactor.known(text)))
+        self._printer.note(apart(figures.spoken(self._secrets.redactor.known(text))))
 
     def waiting(self, what: str, *, elapsed: float, expected: float | None) -> None:
         """Something takes time."""

@@ -86,6 +86,7 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
     Exit code: 0 apply would proceed, 2 the plan is not usable, 3 apply would refuse.
     """
     import json
+    import shlex
 
     from changectl.cli._failures import tell
     from changectl.cli._orders import check_files, order_of
@@ -110,4 +111,4 @@ def command(plan: Path, hosts: HostOptions, output: OutputOptions) -> int:
         else:
             print_blocks(blocks(order, steps, code, way), printer)
 
-    return tell(code, show, f"changectl plan {plan}")
+    return tell(code, show, f"changectl plan {shlex.quote(str(plan))}")

@@ -34,6 +34,7 @@ from changectl.cli._places import demand_inventory
 from changectl.cli._progress import ProgressReporter, ask_person
 from changectl.core.ports import HostAddress
 from changectl.core.project import Project
+from changectl.reports._commands import apart
 from changectl.reports.printer import Printer
 from changectl.store import open_store
 from changectl.store.memory import RunMemory
@@ -147,7 +148,7 @@ def clinic(hosts: HostOptions, printer: Printer) -> Clinic:
 
 def leave(text: str, exit_code: int) -> None:
     """End this process as if it were killed, after a last word; every event is on disk already."""
-    os.write(2, f"\n{text}\n".encode())
+    os.write(2, f"\n{apart(text)}\n".encode())
     os._exit(exit_code)
 
 
