@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 from tests.workflow.fake_host import FakeHost
-from tests.workflow.stage import BETTER, SERVICE, Stage
+from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 from tests.workflow.tempers import is_changed, while_measured
 from tests.workflow.test_not_kept import assert_reverted
 from tests.workflow.test_refused import assert_untouched
 
+from changectl.core.cost import Span
 from changectl.core.lifecycle import Outcome
+from changectl.workflow.preview import preview
 
 RATES = SERVICE.replace("{normal: 8 streams}", "{normal: 8 streams, peak: 6 rps}")
 PROMISED = RATES + "slo: {ttft_user_p95 at peak: <= 100ms}\n"
@@ -63,3 +65,24 @@ def test_a_rate_that_was_not_reached_on_the_saved_configuration_ends_it_before_a
     assert_untouched(stage, 3, end, "baseline_invalid")
     assert "of 6 rps" in end.last.text
     assert "a lower rate" in end.last.text
+
+
+@pytest.mark.parametrize(
+    ("conditions", "seconds"),
+    [
+        ("{seconds: 30s}", 2 * (30.0 + 30.0)),
+        ("{levels: {peak: 6 rps, more: 3 rps}, requests: 60}", 2 * (10.0 + 20.0)),
+    ],
+)
+def test_a_preview_knows_how_long_open_levels_take(conditions: str, seconds: float) -> None:
+    stage = Stage(service_text=RATES)
+    (step,) = preview(stage.order(f"{plan_text(BETTER)}conditions: {conditions}\n"), stage.tools)
+
+    assert step.measuring_seconds == Span(seconds, seconds)
+
+
+def test_a_preview_cannot_know_how_long_a_closed_levels_requests_take() -> None:
+    stage = Stage(service_text=RATES)
+    (step,) = preview(stage.order(plan_text(BETTER) + "conditions: {requests: 60}\n"), stage.tools)
+
+    assert step.measuring_seconds is None

@@ -51,20 +51,20 @@ def test_no_request_begins_before_it_is_due_where_timers_fire_early() -> None:
 
 
 def test_timers_are_not_rounded_up_to_milliseconds() -> None:
-    """epoll alone makes each one late by half a millisecond at the median; a busy machine may be late for all that."""
+    """epoll alone waits a whole one for each of these; of so many, some are not held up by the machine's other work."""
 
-    async def lateness() -> list[int]:
+    async def waits() -> list[int]:
         found = []
-        for number in range(60):
-            due = perf_counter_ns() + 1_000_000 + number * 13_000
-            await asyncio.sleep((due - perf_counter_ns()) / 1e9)
-            found.append(perf_counter_ns() - due)
+        for _ in range(300):
+            begin = perf_counter_ns()
+            await asyncio.sleep(0.0002)
+            found.append(perf_counter_ns() - begin)
         return found
 
-    tries = [loop.run(lateness()) for _ in range(5)]
+    found = loop.run(waits())
 
-    assert min(sorted(each)[30] for each in tries) < 400_000
-    assert min(each for found in tries for each in found) >= -1_000
+    assert min(found) < 900_000
+    assert min(found) >= 199_000, "and none is early"
 
 
 def test_what_a_program_leaves_running_is_ended_with_it() -> None:
