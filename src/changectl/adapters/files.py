@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from changectl import engines, kinds
 from changectl.adapters.project_files import read_bytes, service_file, service_names, show
+from changectl.core import effort as efforts
 from changectl.core import levels as load_levels
 from changectl.core import plan as plans
 from changectl.core import service as services
@@ -107,6 +108,7 @@ def load_plan(path: Path, project: Project) -> LoadedPlan:
     _collect(problems, lambda: _check_names_of_settings(plan, source, loaded))
     if plan is not None and loaded is not None:
         problems += load_levels.check(plan, source, loaded.service)
+        problems += efforts.check(plan.effort, plan.outage, source, loaded.service)
     if problems or plan is None or loaded is None or named is None or checks is None:
         raise InputError(in_file_order(problems))
     written, workload = named

@@ -35,7 +35,7 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: st
     measured = load_words(order.plan, order.service)
     found: list[Block] = []
     for number, step in enumerate(steps, 1):
-        found += report.step_blocks(number, step.change, step.refusal, impact(step), measured)
+        found += report.step_blocks(number, step.change, step.refusal, impact(step), measured, step.sight)
         for one in step.instances:
             found += report.instance_blocks(
                 one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps
@@ -58,7 +58,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: 
             )
             for one in step.instances
         ]
-        documents.append(report.step_json(step.change, step.refusal, impact(step), instances))
+        documents.append(report.step_json(step.change, step.refusal, impact(step), instances, step.sight))
     return {
         "format": FORMAT,
         "plan": order.plan_file,

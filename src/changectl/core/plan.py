@@ -6,31 +6,19 @@ A plan is short enough to be read at 3 a.m.; this grammar refuses what such a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from changectl.core.change import ChangeSpec
-from changectl.core.fields import Duration, Level, Line, Name, NotYet, ProjectPath, Version, some_levels, text_of
-from changectl.core.grammar import Grammar, fault, not_yet, validate
+from changectl.core.effort import STANDARD, Effort, EffortField
+from changectl.core.fields import Duration, Level, Line, Name, NotYet, ProjectPath, Version, some_levels
+from changectl.core.grammar import Grammar, fault, validate
 from changectl.core.load_fields import Requests
 from changectl.core.metrics import Guard
 from changectl.core.source import Source, read_yaml
 from changectl.core.step import Step
 from changectl.core.units import LevelLoad
-
-_LATER_EFFORTS = ("standard", "thorough", "observe")
-
-
-def _read_effort(value: Any) -> str:
-    if isinstance(value, dict):
-        raise not_yet(f"an effort such as `{', '.join(value)}`", "quick", "write `effort: quick`")
-    text = text_of(value)
-    if text in _LATER_EFFORTS:
-        raise not_yet(f"effort `{text}`", "quick", "write `effort: quick`")
-    if text != "quick":
-        raise fault(f"unknown effort `{text}`", "write `effort: quick`")
-    return text
 
 
 def _at_least_one(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -39,7 +27,6 @@ def _at_least_one(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return steps
 
 
-Effort = Annotated[Literal["quick"], BeforeValidator(_read_effort), WithJsonSchema({"enum": ["quick"]})]
 Levels = Annotated[dict[Name, Level], AfterValidator(some_levels)]
 
 
@@ -56,17 +43,13 @@ class ConditionsOverride(Grammar):
 class Plan(Grammar):
     """One service, a reason, and one or more steps; each is judged before the next begins."""
 
-    missing_hints: ClassVar[Mapping[str, str]] = {
-        "effort": "write `effort: quick` (the default, standard, is not supported in this version)"
-    }
-
     version: Version = Field(description="version of this grammar", examples=[1])
     service: Name = Field(description="the service's name: services/NAME.yml", examples=["chat"])
     reason: Line = Field(
         description="why, for whoever reads the history", examples=["OPS-1234 GPU idle, 12 requests wait"]
     )
     ticket: Line | None = Field(None, description="reference into a ticket system", examples=["OPS-1234"])
-    effort: Effort = Field(description="how much evidence is gathered", examples=["quick"])
+    effort: EffortField = Field(Effort(STANDARD), description="how much evidence is gathered", examples=["quick"])
     outage: Duration | None = Field(
         None, description="the time out of service that this plan may take", examples=["30m"]
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from changectl.core.estimate import quantile, variance_factor
 from changectl.core.evidence import PER_LOOK, POWER
-from changectl.core.harm import FACTOR
+from changectl.core.harm import FACTOR, LATENCIES, THROUGHPUTS
+from changectl.core.metrics import METRICS
 from changectl.core.noise import Noise, NoiseModel, Source, Spread
 from changectl.core.trial_noise import LEAST_PAIRS
 from changectl.core.trial_order import Length, Times, length
@@ -48,6 +49,16 @@ class Price:
         times = f"at most {format_duration(own.seconds, 3)}, in {format_duration(own.down, 3)} of which"
         head = f"{many}: {own.phases} phases and at most {own.starts} starts, {times} the service is stopped or loading"
         return [f"{head}. It ends as soon as the verdict is clear.", *map(_told, self.sights)]
+
+
+def guarded(service_class: str) -> tuple[str, ...]:
+    """The figures of each level that such a service guards by default, as rows call them."""
+    own = [METRICS[name] for name in (*LATENCIES, *THROUGHPUTS)]
+    return tuple(
+        f"{metric.name}_p50" if metric.statistics else metric.name
+        for metric in own
+        if metric.margin(service_class) is not None
+    )
 
 
 def price(pairs: int, times: Times, noise: NoiseModel, figures: Sequence[str], guards: int) -> Price:

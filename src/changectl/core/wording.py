@@ -8,6 +8,7 @@ from typing import Any
 
 from changectl.core import levels as load_levels
 from changectl.core.counting import counted
+from changectl.core.effort import Effort
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
@@ -55,7 +56,7 @@ def load_words(plan: Plan, service: Service) -> str:
 
 
 def _step(plan: Plan, service: Service, step: Step, number: int) -> Section:
-    sentences = [_promise(step)]
+    sentences = [_promise(step, plan.effort)]
     guards = plan.guards(service.slo, step)
     if guards:
         sentences.append(f"limits: {_listed(f'{guard.ref} {guard.limit} ({guard.source})' for guard in guards)}")
@@ -66,9 +67,11 @@ def _step(plan: Plan, service: Service, step: Step, number: int) -> Section:
     return Section(f"Step {number}: {step.change.describe()}", tuple(sentences))
 
 
-def _promise(step: Step) -> str:
+def _promise(step: Step, effort: Effort) -> str:
     if step.expect.neutral:
         return "it is kept when nothing gets worse"
+    if not effort.quick:
+        return f"it is expected to bring {step.expect}, and kept only where that is seen and nothing gets worse"
     return (
         f"it is expected to bring {step.expect}; effort quick sees gross harm only, so it is kept when there is none "
         "and the gain is shown as not judged"
@@ -88,7 +91,7 @@ def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -
         "manager": service.manager.name,
         "reason": plan.reason,
         "ticket": plan.ticket,
-        "effort": plan.effort,
+        "effort": str(plan.effort),
         "outage_seconds": plan.outage,
         "workload": {"file": workload.file, "sha256": workload.digest, "requests": len(workload.entries)},
         "levels": {name: str(load) for name, load in load_levels.measured(plan, service).items()},

@@ -50,8 +50,19 @@ class Impact:
         return f"{self.total}, and {back}"
 
 
-def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured: str) -> list[Block]:
-    """The head of one step: the change and its impact; `measured` says how much is sent, at which levels."""
+def step_blocks(
+    number: int, change: str, refusal: str, impact: Impact, measured: str, sight: Sequence[str] = ()
+) -> list[Block]:
+    """The head of one step: the change and its impact.
+
+    Args:
+        number: the step's.
+        change: in a few words.
+        refusal: why it cannot even be computed; "": it can.
+        impact: what it costs.
+        measured: how much is sent, at which levels.
+        sight: what a trial of several pairs can tell, in sentences.
+    """
     starts, measuring, start = impact.starts, impact.measuring, impact.start
     blocks: list[Block] = [Heading(f"Step {number}: {change}", 2)]
     if refusal:
@@ -66,6 +77,7 @@ def step_blocks(number: int, change: str, refusal: str, impact: Impact, measured
             *([("meanwhile", impact.traffic)] if impact.traffic else []),
             ("measuring", length),
             ("time in all", str(impact)),
+            *(("it can see", sentence) for sentence in sight),
             ("way back", WAY_BACK),
         ]),
     ]  # fmt: skip
@@ -98,11 +110,14 @@ def _refusals(checks: Sequence[CheckResult]) -> list[Block]:
     return blocks
 
 
-def step_json(change: str, refusal: str, impact: Impact, instances: list[dict[str, Any]]) -> dict[str, Any]:
+def step_json(
+    change: str, refusal: str, impact: Impact, instances: list[dict[str, Any]], sight: Sequence[str] = ()
+) -> dict[str, Any]:
     """One step for machines."""
     return {
         "change": change,
         "refusal": refusal,
+        "can_see": list(sight),
         "starts": impact.starts,
         "measuring_seconds": _longest(impact.measuring),
         "load_seconds": _longest(impact.start.out if impact.start else None),

@@ -155,7 +155,7 @@ def _opened(order: Order, tools: Tools) -> dict[str, Any]:
         "model": order.service.model.name or order.service.model.path,
         "reason": plan.reason,
         "ticket": plan.ticket,
-        "effort": plan.effort,
+        "effort": str(plan.effort),
         "actor": tools.actor,
         "hosts": sorted({placed.host.name for placed in order.placed}),
         "tool_version": tools.version,

@@ -53,9 +53,9 @@ class Attempt(Hold):
             contact=contact,
         )
 
-    def salt(self, letter: str) -> str:
+    def salt(self, phase: str) -> str:
         """Different for every phase, so that no cache of an earlier one answers; from the record, so repeatable."""
-        return sha256(f"{self.host_run_name}/{self.target.name}/{letter}".encode())[:16]
+        return sha256(f"{self.host_run_name}/{self.target.name}/{phase}".encode())[:16]
 
     def save(self) -> Capture:
         """Save everything on the host and, encrypted, here; the host proves that it can be brought back."""
@@ -101,7 +101,7 @@ class Attempt(Hold):
         self.about_to_start("write")
         body = {"host": self.target.name, **write, "play": "apply"}
         with self.tools.interrupts.shielded(), self.recorder.acting("write", body) as outcome:
-            self.wrote = True
+            self.wrote, self.restored = True, False
             try:
                 result = self.play("apply", {"changectl_writes": [write]}, action="restart", drop=self._dropped())
             except HostCallError as error:

@@ -14,9 +14,10 @@ from changectl.core.incident import GUARD_BROKEN, Incident, failure_line, proces
 from changectl.core.precheck import CheckResult, Seen
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact
+from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import Ready
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import Acceptance, NotKept, Trial, prove_effect, run_checks, started
+from changectl.workflow.trial import Acceptance, Trial, prove_effect, run_checks, started
 
 LOOK = 1.0  # seconds between two looks at process and log
 ASK_AGAIN = 1.0  # seconds after which an answer that did not come is asked for once more

@@ -49,8 +49,15 @@ class Phase:
     process: tuple[int, int | None] | None  # which process was measured
 
 
-def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> Phase:
+def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, number: int | None = None) -> Phase:
     """Measure the running service; what was so meanwhile is read anew, for nothing of it may have stayed by itself.
+
+    Args:
+        attempt: the instance.
+        letter: the configuration that it runs.
+        load: what is sent.
+        start: how the process was started.
+        number: the phase's, from 1, where a trial has several of each letter.
 
     Raises:
         HostCallError, ContactLost: the host could not be asked. A load generator that failed is no error: the phase
@@ -58,9 +65,10 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> P
     """
     target, tools = attempt.target, attempt.tools
     before = Look(target.status(), HostFacts.read(target.host_answer()))
-    facts = {"phase": letter, "host": target.name, "fresh_start": start.fresh, "levels": load.facts()["levels"]}
+    which = {"phase": letter, "host": target.name, **({} if number is None else {"number": number})}
+    facts = {**which, "fresh_start": start.fresh, "levels": load.facts()["levels"]}
     with attempt.recorder.acting("measure", facts) as outcome:
-        records, failure, generator = _run(attempt, letter, load)
+        records, failure, generator = _run(attempt, letter if number is None else f"{letter}{number}", load)
         status, host = target.status(before.status.cursor), target.host_answer(since=before.status.now)
         after = Look(status, HostFacts.read(host))
         pages, log = target.pages(answer=False), [*start.log, *status.log]
@@ -77,7 +85,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start) -> P
         events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
         notes = observations(before, after, letter)
         outcome.update(
-            phase=letter, host=target.name, fresh_start=start.fresh, summary=measurement.to_json(),
+            **which, fresh_start=start.fresh, summary=measurement.to_json(),
             blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
             conditions=conditions.to_json(), events=[event.text for event in events], generator=generator,
         )  # fmt: skip
@@ -100,7 +108,7 @@ def _replaced_model(attempt: Attempt, letter: Letter, present: Present) -> tuple
     return (HardEvent("model_replaced", "the model's files are not those that were there when the run began", letter),)
 
 
-def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None, dict[str, Any]]:
+def _run(attempt: Attempt, phase: str, load: LoadPlan) -> tuple[str, str | None, dict[str, Any]]:
     """The raw records (JSON lines), why the generator failed if it did, and what it says about itself."""
     tools = attempt.tools
     generator = attempt.stage(tools.generator())
@@ -109,12 +117,12 @@ def _run(attempt: Attempt, letter: str, load: LoadPlan) -> tuple[str, str | None
     def show(progress: Mapping[str, Any]) -> None:
         level = progress.get("level", "")
         tools.reporter.waiting(
-            f"measuring {letter} at {level} ({progress.get('done', 0)} requests)",
+            f"measuring {phase} at {level} ({progress.get('done', 0)} requests)",
             elapsed=tools.clock.monotonic() - started,
             expected=load.expected_seconds,
         )
 
-    args = {**attempt.host_run, "generator": generator, "job": load.job(attempt.target, attempt.salt(letter))}
+    args = {**attempt.host_run, "generator": generator, "job": load.job(attempt.target, attempt.salt(phase))}
     try:
         answer = attempt.target.ask("measure", args, timeout=load.timeout, progress=show)
     except HostCallError as error:

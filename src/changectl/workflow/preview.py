@@ -9,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from changectl import traffic
 from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ChangectlError
+from changectl.core.noise import NoiseModel
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
 from changectl.core.redaction import Redactor
 from changectl.core.settings import Value
+from changectl.core.trial_order import MOST_PAIRS, Times, length
+from changectl.core.trial_price import guarded, price
 from changectl.workflow.apply import Order, load_of, refuse_shared_host
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.prechecks import check
@@ -47,6 +50,7 @@ class StepPreview:
     measuring_seconds: Span | None  # both phases on all instances; None: a number of requests that was never timed
     load_seconds: StartCost | None  # without an answer, for one start and for the way back; None: never recorded
     traffic: str  # what users notice while an instance restarts
+    sight: tuple[str, ...] = ()  # what a trial of several pairs can tell, in sentences
     refusal: str = ""  # why it cannot even be computed
 
 
@@ -83,7 +87,6 @@ def preview(order: Order, tools: Tools) -> list[StepPreview]:
 
 
 def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progress]) -> StepPreview:
-    fresh = len(order.placed) > 1
     impact = traffic.load(order.service.traffic).impact()
     try:
         refuse_shared_host(order)
@@ -94,15 +97,31 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
         text = tools.secrets.redactor.text(str(error))
         return StepPreview(_change(order, number, tools), (), 0, None, None, impact, refusal=text)
     spent = tools.memory.spent(order.plan.service, load.facts())
-    measuring = _measuring(load.expected_seconds, spent, len(order.placed))
-    starts = 2 if fresh else 1
-    return StepPreview(_change(order, number, tools), instances, starts, measuring, spent.start_cost, impact)
+    phase = _phase(load.expected_seconds, spent)
+    starts, phases, sight = _trial(order, spent, phase, len(load.levels))
+    measuring = None if phase is None else phase.times(phases * len(order.placed))
+    return StepPreview(_change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, sight)
 
 
-def _measuring(planned: float | None, spent: Spent, instances: int) -> Span | None:
-    """What both phases on all instances take: as lately with this very load, else as planned."""
-    phase = Span.of(spent.phases) or (None if planned is None else Span(planned, planned))
-    return None if phase is None else phase.times(2 * instances)
+def _phase(planned: float | None, spent: Spent) -> Span | None:
+    """What one phase takes: as lately with this very load, else as planned."""
+    return Span.of(spent.phases) or (None if planned is None else Span(planned, planned))
+
+
+def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple[int, int, tuple[str, ...]]:
+    """At most so many starts and phases of an instance, and what they can tell."""
+    effort, start = order.plan.effort, spent.start_cost
+    if effort.quick:
+        return (2 if len(order.placed) > 1 else 1), 2, ()
+    times = Times(load=start.out.most if start else 0.0, phase=phase.most if phase else 0.0)
+    known = phase is not None and start is not None
+    pairs = effort.pairs(times) if known or effort.seconds is None else MOST_PAIRS
+    if not pairs:
+        return 1, 1, (f"no pair of phases fits into {effort}: {effort.too_short(times)}",)
+    own = length(pairs, times)
+    figures = guarded(order.service.class_)
+    sentences = price(pairs, times, NoiseModel(), figures, len(figures) * max(1, levels)).sentences()
+    return own.starts, own.phases, tuple(sentences[1:])
 
 
 def _instance(

@@ -20,6 +20,7 @@ from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
+from changectl.workflow.not_kept import NotKept
 from changectl.workflow.open_run import OpenRun, open_run
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, LEFT, REVERTED, UNVERIFIED, Restored, bring_back
@@ -29,7 +30,7 @@ from changectl.workflow.revert_order import KeptEdit, Revert
 from changectl.workflow.taking_back import holds_of, take_back
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import NotKept, still_good
+from changectl.workflow.trial import still_good
 from changectl.workflow.waiting import service_lock
 
 RECOVERED = "recovered"

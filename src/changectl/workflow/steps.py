@@ -18,13 +18,20 @@ from changectl.workflow.incident import as_found, mend, still_holds, without_wai
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
+from changectl.workflow.not_kept import NotKept
 from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import FAILED, LEFT, REVERTED, Restored, bring_back, collect_evidence, left_alone
 from changectl.workflow.step_run import StepRun
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import Acceptance, NotKept, still_good, try_change
+from changectl.workflow.trial import Acceptance, still_good, try_change
+
+_KEPT = {
+    Verdict.IMPROVED: "kept: the expected gain is there, and nothing got worse",
+    Verdict.UNCHANGED: "kept: nothing got worse, and no gain was promised",
+    Verdict.NO_GROSS_HARM: "kept: no gross harm was seen; the expected gain was not judged",
+}
 
 
 def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorder, tools: Tools) -> Ending:
@@ -124,7 +131,9 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
     """Every pre-check on every instance; all are recorded before any refusal."""
     failing = []
     incident = run.acceptance.incident
-    starts = 3 if len(contacts) > 1 and not incident else 2  # baseline, new, and the way back
+    # Baseline, new, and the way back; of more phases each clears the count of starts before it begins.
+    fresh = len(contacts) > 1 or not run.acceptance.plan.effort.quick
+    starts = 3 if fresh and not incident else 2
     captures = {attempt.target.name: attempt.captured for attempt in run.attempts}
     for contact in contacts:
         capture = captures.get(contact.target.name)
@@ -153,6 +162,8 @@ def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
             raise NotKept("regressed", "; ".join(str(reason) for reason in judgement.reasons), judgement)
         case Verdict.INVALID:
             raise NotKept("invalid", "; ".join(str(reason) for reason in judgement.reasons), judgement)
+        case Verdict.UNCHANGED if judgement.decision == "revert":
+            raise NotKept("unchanged", "; ".join(str(reason) for reason in judgement.reasons), judgement)
         case Verdict.INCONCLUSIVE if not _keep_unjudged(run, judgement):
             raise NotKept("inconclusive", "; ".join(str(reason) for reason in judgement.reasons), judgement)
 
@@ -186,7 +197,7 @@ def _keep(run: StepRun) -> Ending:
         return Ending(Outcome.KEPT_UNJUDGED, INCIDENT, text)
     if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
         return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
-    return Ending(Outcome.KEPT, "kept", "kept: no gross harm was seen; the expected gain was not judged")
+    return Ending(Outcome.KEPT, "kept", _KEPT[run.judgement.verdict if run.judgement else Verdict.NO_GROSS_HARM])
 
 
 def _still_written(attempt: Attempt) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from changectl.core.baseline import BASELINE_INVALID, advice, unusable
 from changectl.core.conditions import single_difference, unknown
@@ -13,24 +14,19 @@ from changectl.core.lifecycle import DIED
 from changectl.core.plan import Plan
 from changectl.core.ports import Clock
 from changectl.core.step import Step
+from changectl.core.trial_phases import TrialPhase
 from changectl.core.verdict import judge_quick
+from changectl.core.verdict_trial import judge_trial
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
 from changectl.workflow.measure import Letter, Phase, Start, measure
+from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import NotReady, Ready
 from changectl.workflow.target import Target
+from changectl.workflow.turns import Acts, Turns
 
 PAUSES = (0.0, 1.0, 3.0)  # seconds before each look at a service that is to be kept
-
-
-class NotKept(Exception):
-    """The change must not stay; `reason` is a stable word, the text says why."""
-
-    def __init__(self, reason: str, text: str, judgement: Judgement | None = None) -> None:
-        super().__init__(text)
-        self.reason = reason
-        self.judgement = judgement
 
 
 @dataclass(frozen=True)
@@ -60,6 +56,8 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
             moved something else, or failed the operator's checks.
         ChangectlError: the trial could not be carried out.
     """
+    if not acceptance.plan.effort.quick:
+        return _in_turns(attempt, acceptance)
     before = _baseline(attempt, acceptance, fresh_baseline)
     _require_usable(attempt, acceptance, before)
     attempt.change()
@@ -67,9 +65,7 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     prove_effect(attempt, ready)
     after = _measured(attempt, "B", acceptance, Start(True, ready.log, ready.seconds))
     run_checks(attempt, acceptance)
-    judgement = _judge(attempt, acceptance, before, after)
-    attempt.recorder.note("verdict", {"host": attempt.target.name, "process": after.process, **judgement.to_json()})
-    return Trial(judgement, after.process)
+    return _recorded(attempt, _judge(attempt, acceptance, before, after), after.process)
 
 
 def still_good(target: Target, process: tuple[int, int | None] | None, clock: Clock) -> None:
@@ -99,10 +95,48 @@ def _baseline(attempt: Attempt, acceptance: Acceptance, fresh: bool) -> Phase:
     return _measured(attempt, "A", acceptance, Start(True, ready.log, ready.seconds))
 
 
-def _measured(attempt: Attempt, letter: Letter, acceptance: Acceptance, start: Start) -> Phase:
+def _measured(
+    attempt: Attempt, letter: Letter, acceptance: Acceptance, start: Start, number: int | None = None
+) -> Phase:
     if acceptance.load is None:
         raise ValueError("a step without a load has nothing to be measured with")
-    return measure(attempt, letter, acceptance.load, start)
+    return measure(attempt, letter, acceptance.load, start, number)
+
+
+def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
+    """Several pairs, each phase with a fresh start. Raises NotKept as `try_change` does."""
+    acts = Acts(
+        began=partial(started, attempt),
+        proven=partial(prove_effect, attempt),
+        measured=lambda letter, number, start: _measured(attempt, letter, acceptance, start, number),
+        usable=partial(_require_usable, attempt, acceptance),
+        checked=partial(run_checks, attempt, acceptance),
+        judged=partial(_judge_phases, attempt, acceptance),
+    )
+    turns = Turns(attempt, acts, acceptance.plan.outage)
+    judgement = turns.judge(acceptance.plan.effort, keep_unjudged=acceptance.step.on_inconclusive != "revert")
+    return _recorded(attempt, judgement, turns.process)
+
+
+def _recorded(attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None) -> Trial:
+    attempt.recorder.note("verdict", {"host": attempt.target.name, "process": process, **judgement.to_json()})
+    return Trial(judgement, process)
+
+
+def _judge_phases(
+    attempt: Attempt, acceptance: Acceptance, phases: Sequence[TrialPhase], schedule: Sequence[int]
+) -> Judgement:
+    service, step = attempt.target.service, acceptance.step
+    guards = acceptance.plan.guards(service.slo, step)
+    return judge_trial(
+        phases,
+        schedule,
+        service_class=service.class_,
+        slo=[guard for guard in guards if guard.source == "slo"],
+        accept=[guard for guard in guards if guard.source == "accept"],
+        expect=step.expect.gains,
+        declared=_declared(attempt),
+    )
 
 
 def _require_usable(attempt: Attempt, acceptance: Acceptance, before: Phase) -> None:

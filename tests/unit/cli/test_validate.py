@@ -73,7 +73,7 @@ def test_a_broken_plan_is_one_json_document(project: Path, run: Run) -> None:
     assert ended.json["error"]["reason"] == "bad_input"
     (problem,) = ended.json["error"]["problems"]
     assert (problem["file"], problem["line"], problem["column"], problem["path"]) == (PLAN, 4, 9, "effort")
-    assert problem["hint"] == "write `effort: quick`"
+    assert "write `effort: quick`" in problem["hint"]
 
 
 def test_all_plans_are_read_before_it_ends(project: Path, run: Run) -> None:

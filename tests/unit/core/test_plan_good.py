@@ -17,10 +17,27 @@ def value_change(read: Plan, step: int) -> ValueChange:
     return spec
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "seconds", "shown"),
+    [
+        ("", "standard", None, "standard"),
+        ("effort: standard\n", "standard", None, "standard"),
+        ("effort: thorough\n", "thorough", None, "thorough"),
+        ("effort: {time: 45m}\n", "time", 2700, "{time: 45m}"),
+    ],
+)
+def test_an_effort_is_a_name_or_a_time_and_standard_where_it_is_left_out(
+    line: str, name: str, seconds: float | None, shown: str
+) -> None:
+    effort = read_plan(PLAN.replace("effort: quick\n", line)).effort
+
+    assert (effort.name, effort.seconds, str(effort), effort.quick) == (name, seconds, shown, False)
+
+
 def test_a_full_plan_reads_as_it_is_written() -> None:
     read = read_plan(PLAN)
 
-    assert (read.service, read.reason, read.ticket, read.effort) == (
+    assert (read.service, read.reason, read.ticket, str(read.effort)) == (
         "chat",
         "OPS-1234 GPU idle while 12 requests wait",
         "OPS-1234",

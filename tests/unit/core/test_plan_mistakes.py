@@ -145,31 +145,27 @@ def test_a_missing_reason_says_what_it_is_for() -> None:
     assert "for whoever reads the history" in hint
 
 
-def test_a_missing_effort_says_which_to_write() -> None:
-    assert only(plan_problems(changed(PLAN, "effort: quick\n", ""))) == (
-        "plan.yml:1:1",
-        "effort",
-        "`effort` is missing",
-        "write `effort: quick` (the default, standard, is not supported in this version)",
-    )
-
-
 @pytest.mark.parametrize(
-    ("effort", "named"),
+    ("effort", "place", "path", "message", "hint"),
     [
-        ("standard", "effort `standard`"),
-        ("thorough", "effort `thorough`"),
-        ("observe", "effort `observe`"),
-        ("{time: 45m}", "an effort such as `time`"),
+        ("observe", "plan.yml:5:9", "effort", "effort `observe` is not supported in this version", "effort: quick"),
+        ("slow", "plan.yml:5:9", "effort", "unknown effort `slow`", "write `effort: quick`"),
+        ("standrd", "plan.yml:5:9", "effort", "unknown effort `standrd`", "did you mean `standard`?"),
+        ("time", "plan.yml:5:9", "effort", "a time belongs to it", "write `effort: {time: 45m}`"),
+        ("{}", "plan.yml:5:9", "effort", "an effort with settings has a time alone, not nothing", "{time: 45m}"),
+        ("{pairs: 3}", "plan.yml:5:9", "effort", "has a time alone, not `pairs`", "write `effort: {time: 45m}`"),
+        ("{time: 45}", "plan.yml:5:16", "effort/time", '"45" is not a duration', "write a duration like 45m"),
+        ("[quick]", "plan.yml:5:9", "effort", "one text belongs here", "write one value"),
     ],
 )
-def test_other_efforts_are_not_supported_yet(effort: str, named: str) -> None:
-    assert only(plan_problems(changed(PLAN, "effort: quick", f"effort: {effort}"))) == (
-        "plan.yml:5:9",
-        "effort",
-        f"{named} is not supported in this version (supported: quick)",
-        "write `effort: quick`",
-    )
+def test_what_is_no_effort_is_refused_with_what_to_write(
+    effort: str, place: str, path: str, message: str, hint: str
+) -> None:
+    found = only(plan_problems(changed(PLAN, "effort: quick", f"effort: {effort}")))
+
+    assert found[:2] == (place, path)
+    assert message in found[2]
+    assert hint in found[3]
 
 
 @pytest.mark.parametrize("line", ["on_partial: stop", "caller: gateway-1"])

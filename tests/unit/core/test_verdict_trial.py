@@ -79,6 +79,31 @@ def test_less_gain_than_was_promised_is_no_improvement() -> None:
     assert "between" in str(judgement.rows[-1])
 
 
+def test_a_gain_without_evidence_goes_on_and_so_does_the_lack_of_one() -> None:
+    expect = [parse_expectation("rps_ok", "+10%")]
+    wobble = {1: 9.0, 2: 13.0, 3: 10.5, 4: 11.0}
+    seen = judge(trial(2, lambda number, _: level(rps_ok=wobble[number])), expect=expect, noise=calibrated(0.1))
+    assert end(seen) == GOES_ON
+    assert seen.rows[-1].change is not None
+    assert seen.rows[-1].change > 0.1
+    unseen = judge(steady(2), expect=[parse_expectation("rps_ok", "+3%")], noise=calibrated(0.015))
+    assert end(unseen) == GOES_ON
+    assert {one.state for one in unseen.rows[:-1]} == {"clear"}
+    assert unseen.rows[-1].state == "open"
+
+
+def test_every_gain_that_was_promised_has_to_be_there() -> None:
+    expect = [parse_expectation("rps_ok", "+10%"), parse_expectation("out_tok_s", "+10%")]
+
+    def faster(tokens: float) -> Judgement:
+        return judge(steady(2, b=level(rps_ok=12.0, out_tok_s=tokens)), expect=expect)
+
+    assert end(faster(345.0)) == (Verdict.IMPROVED, "keep")
+    short = faster(328.0)
+    assert [one.state for one in short.rows[-2:]] == ["gain", "open"]
+    assert end(short) == GOES_ON
+
+
 def test_a_gain_does_not_pay_for_a_loss_elsewhere() -> None:
     worse = dataclasses.replace(slower("tpot", 1.2), rps_ok=15.0)
     judgement = judge(steady(2, b=worse), expect=[parse_expectation("rps_ok", "+10%")])

@@ -91,6 +91,10 @@ def test_a_limit_on_a_p95_that_does_not_exist_leaves_it_open_unless_the_median_b
     assert row(judgement, "ttft_user_p95 at normal").gap
     broken = trial(2, lambda _, letter: few(slower("ttft_user", 1.6 if letter == "B" else 1.0)))
     assert end(judge(broken, slo=small)) == REGRESSED
+    lower = [parse_guard("ttft_user_p95", "<= 130ms")]
+    less = judge(trial(2, lambda _, letter: few(slower("ttft_user", 1.4 if letter == "B" else 1.0))), slo=lower)
+    assert end(less) == REGRESSED
+    assert "the median is beyond it already" in less.reasons[0].text
 
 
 def test_failures_are_pooled_over_levels_and_pairs() -> None:
@@ -119,6 +123,13 @@ def test_a_few_more_failures_than_the_margin_allows_for_stay_open() -> None:
     judgement = judge(steady(2, b=failing(1)))
     assert end(judgement) == GOES_ON
     assert row(judgement, "failures").state == "open"
+
+
+def test_failures_that_are_certain_and_below_the_margin_are_no_harm() -> None:
+    many = {"n": 12000, "finish": {"length": 12000}}
+    judgement = judge(trial(2, lambda _, letter: failing(30 if letter == "B" else 0, **many)))
+    assert row(judgement, "failures").evidence == pytest.approx(0, abs=1e-6)
+    assert end(judgement) == KEPT_NEUTRAL
 
 
 def test_an_explicit_limit_on_failures_is_held_against_their_bound() -> None:
@@ -162,6 +173,21 @@ def test_a_tail_without_bounds_on_one_side_is_no_pass_and_on_both_is_left_to_the
     assert "failures_above_1_percent" in [flag.code for flag in both.flags]
     better = judge(trial(2, lambda _, letter: endless if letter == "A" else level()))
     assert end(better) == KEPT_NEUTRAL
+    assert (row(better, "tpot_p95 at normal").state, row(better, "tpot_p95 at normal").before) == ("clear", math.inf)
+
+
+def test_the_size_of_a_tail_without_bounds_takes_most_of_its_phases_and_bounds_before() -> None:
+    allowed = [parse_guard("failures", "<= 20%", "accept")]
+    endless, worse = failing(20, latency=unbounded("p95")), failing(12)
+    once = judge(trial(4, lambda number, letter: endless if number == 6 else worse if letter == "B" else level()),
+                 accept=allowed)  # fmt: skip
+    assert end(once) == LEFT_TO_THE_PLAN
+    mostly = judge(trial(4, lambda _, letter: endless if letter == "B" else level()), accept=allowed)
+    assert end(mostly) == REGRESSED
+    limit = [*allowed, parse_guard("tpot_p95", "<= 1s")]
+    as_before = failing(40, latency=unbounded("p95"))
+    both = judge(trial(4, lambda _, letter: as_before if letter == "B" else endless), slo=limit)
+    assert end(both) == LEFT_TO_THE_PLAN
 
 
 def test_a_tail_that_lost_its_bounds_in_one_phase_alone_stays_open() -> None:

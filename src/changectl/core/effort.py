@@ -1,0 +1,106 @@
+"""How much evidence a plan asks for: one look, several pairs of phases, or as many as a time allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+
+from changectl.core.errors import Problem
+from changectl.core.fields import text_of
+from changectl.core.grammar import Fault, fault, faults, nearest, not_yet
+from changectl.core.service import Service
+from changectl.core.source import Source
+from changectl.core.trial_order import PAIRS, Times, length, pairs_within
+from changectl.core.units import format_duration, parse_duration
+
+QUICK, STANDARD, TIME = "quick", "standard", "time"
+KNOWN = (QUICK, *PAIRS, TIME)
+TOO_SHORT = "effort_too_short"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """An effort as a plan names it.
+
+    Attributes:
+        name: quick (one A, one B, gross harm alone), standard, thorough, or time.
+        seconds: of `time`: what all phases and starts may take.
+    """
+
+    name: str
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.seconds is None else f"{{time: {format_duration(self.seconds)}}}"
+
+    @property
+    def quick(self) -> bool:
+        """Whether one look before and one after is all; else the service is started for every phase."""
+        return self.name == QUICK
+
+    def pairs(self, times: Times) -> int:
+        """At most so many pairs; 0: the time does not even suffice for one."""
+        if self.seconds is not None:
+            return pairs_within(self.seconds, times)
+        return PAIRS.get(self.name, 1)
+
+    def too_short(self, times: Times) -> str:
+        """What to write instead of a time in which no pair fits."""
+        return (
+            f"one pair takes {format_duration(length(1, times).seconds, 3)}: write `effort: {{time: ...}}` above that"
+        )
+
+
+def _read(value: Any) -> Effort:
+    if isinstance(value, Effort):
+        return value
+    if isinstance(value, dict):
+        return _timed(value)
+    text = text_of(value)
+    if text == "observe":
+        raise not_yet("effort `observe`", ", ".join(KNOWN), "write `effort: quick`")
+    if text == TIME:
+        raise fault("a time belongs to it", "write `effort: {time: 45m}`")
+    if text not in KNOWN:
+        raise fault(f"unknown effort `{text}`", f"write `effort: quick`; {nearest(text, KNOWN)}")
+    return Effort(text)
+
+
+def _timed(value: dict[Any, Any]) -> Effort:
+    if set(value) != {TIME}:
+        named = ", ".join(f"`{key}`" for key in value) or "nothing"
+        raise fault(f"an effort with settings has a time alone, not {named}", "write `effort: {time: 45m}`")
+    try:
+        return Effort(TIME, parse_duration(text_of(value[TIME])))
+    except ValueError as error:
+        raise faults([Fault(str(error), "write a duration like 45m", (TIME,))]) from error
+
+
+EffortField = Annotated[
+    Effort,
+    PlainValidator(_read),
+    PlainSerializer(str),
+    WithJsonSchema({
+        "anyOf": [
+            {"enum": [QUICK, *PAIRS]},
+            {"type": "object", "properties": {TIME: {"type": "string"}}, "required": [TIME],
+             "additionalProperties": False},
+        ]
+    }),
+]  # fmt: skip
+
+
+def check(effort: Effort, outage: float | None, source: Source, service: Service) -> Iterator[Problem]:
+    """What of an effort its service does not allow.
+
+    An instance that nothing takes out of traffic is stopped again and again by several pairs, so the plan has to say
+    how long that may take in all.
+    """
+    if effort.quick or outage is not None or service.traffic != "none":
+        return
+    message = f"effort `{effort}` starts {service.service} again for every phase, and nothing takes it out of service"
+    hint = "add `outage: 30m`, the time that it may be stopped or loading in all, or write `effort: quick`"
+    yield source.problem(("effort",), message, hint)

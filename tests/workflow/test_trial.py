@@ -1,0 +1,173 @@
+"""Several pairs: saved and new configuration in turns, each started anew, until the evidence decides."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from tests.workflow.crash import Killed, die_before, settle
+from tests.workflow.fake_host import UNIT
+from tests.workflow.stage import BETTER, WORSE, Stage
+
+from changectl.core.lifecycle import Outcome
+from changectl.workflow.apply import RunEnd, apply
+from changectl.workflow.recover import exit_code
+
+PLAN = """\
+version: 1
+service: chat
+reason: a story
+effort: {effort}
+outage: {outage}
+steps:
+  - change: {{parameter: {{name: parallel, to: {slots}}}}}
+    expect: {expect}
+"""
+SAME = 5  # slots: 8 streams get as little out of 5 as of 4
+GAIN = "{ttft_user: -20%}"
+
+
+def plan(slots: int, expect: str = "neutral", effort: str = "standard", outage: str = "30m") -> str:
+    return PLAN.format(slots=slots, expect=expect, effort=effort, outage=outage)
+
+
+def carried_out(stage: Stage, text: str) -> RunEnd:
+    return apply(stage.order(text), stage.tools)
+
+
+def letters(stage: Stage) -> str:
+    """The phases that were measured, in order."""
+    return "".join(str(body["phase"]) for body in stage.journal.bodies("measure.outcome"))
+
+
+def test_a_gain_is_seen_after_some_pairs_and_the_change_runs_at_the_end() -> None:
+    stage = Stage()
+    end = carried_out(stage, plan(BETTER, GAIN))
+
+    assert end.exit_code == 0
+    assert stage.journal.bodies("verdict")[-1]["verdict"] == "improved"
+    assert letters(stage) == "ABBAABBA"  # nothing is known of this host's noise, so it takes the whole effort
+    assert stage.host.process is not None
+    assert stage.host.process.argv[-1] == "8"
+    assert b"--parallel 8\n" in stage.host.files[UNIT]
+
+
+def test_a_harmless_change_that_promised_nothing_is_kept() -> None:
+    stage = Stage()
+    end = carried_out(stage, plan(SAME))
+
+    assert (end.last.outcome, end.exit_code) == (Outcome.KEPT, 0)
+    assert stage.journal.bodies("verdict")[-1]["verdict"] == "unchanged"
+    assert stage.host.process is not None
+    assert stage.host.process.argv[-1] == "5"
+
+
+def test_a_promised_gain_that_is_not_there_is_taken_back_for_cause() -> None:
+    stage = Stage()
+    end = carried_out(stage, plan(SAME, GAIN))
+
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "unchanged", 4)
+    assert stage.serving_as_before()
+
+
+def test_gross_harm_ends_it_inside_the_first_pair() -> None:
+    stage = Stage()
+    end = carried_out(stage, plan(WORSE))
+
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "regressed", 4)
+    assert letters(stage) == "AB"
+    assert stage.serving_as_before()
+
+
+def test_every_phase_begins_with_a_fresh_start_and_every_swap_is_on_record() -> None:
+    stage = Stage()
+    carried_out(stage, plan(BETTER, GAIN))
+
+    acts = [name for name in stage.world.acts() if name.split()[-1] in
+            ("restart.intent", "write.intent", "restore.intent", "measure.intent", "disarm.intent", "apply",
+             "service", "restore")]  # fmt: skip
+    again = ["journal restart.intent", "play gpu1 service", "journal measure.intent"]
+    there = ["journal write.intent", "play gpu1 apply", "journal measure.intent"]
+    back = ["journal restore.intent", "play gpu1 restore", "journal measure.intent"]
+    assert acts == [*again, *there, *again, *back] * 2 + [*there[:2], "journal disarm.intent"]
+    assert [body["fresh_start"] for body in stage.journal.bodies("measure.outcome")] == [True] * 8
+    assert [body["number"] for body in stage.journal.bodies("measure.outcome")] == [*range(1, 9)]
+
+
+def test_the_dead_man_is_armed_from_the_first_start_to_the_decision() -> None:
+    stage = Stage()
+    armed: list[bool] = []
+    stage.host.on_call = lambda host, call: armed.append("R1.1" in host.keeper.armed) if call == "measure" else None
+    carried_out(stage, plan(BETTER, GAIN))
+
+    assert armed == [True] * 8
+    assert stage.host.keeper.decided["R1.1"]["outcome"] == "kept"
+
+
+def test_no_phase_begins_that_the_plan_s_outage_has_no_room_for() -> None:
+    stage = Stage()
+    stage.host.load_seconds = 10.0
+    end = carried_out(stage, plan(BETTER, GAIN, outage="25s"))
+
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "inconclusive", 5)
+    assert "the plan's outage is used up" in end.last.text
+    assert stage.serving_as_before()
+
+
+def test_a_time_has_as_many_pairs_as_fit_into_it() -> None:
+    stage = Stage()
+    carried_out(stage, plan(SAME, effort="{time: 40s}"))
+    assert 2 <= len(letters(stage)) <= 6
+
+
+def test_a_time_in_which_no_pair_fits_ends_before_anything_is_written() -> None:
+    stage = Stage()
+    end = carried_out(stage, plan(BETTER, GAIN, effort="{time: 3s}"))
+
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "effort_too_short", 5)
+    assert "one pair takes" in end.last.text
+    assert stage.journal.bodies("write.intent") == []
+    assert stage.serving_as_before()
+
+
+def dies_at(number: int, text: str) -> Stage:
+    stage = Stage()
+    stage.world.before = die_before(stage.world, lambda _, seen: seen >= number)
+    with contextlib.suppress(Killed):
+        carried_out(stage, text)
+    stage.world.before = lambda name: None
+    return stage
+
+
+EVERY = 8  # calls between two deaths; each of the four stories has its own
+
+
+@pytest.mark.parametrize(
+    ("text", "acted", "first"),
+    [(plan(BETTER, GAIN), True, 1), (plan(BETTER, GAIN), False, 3), (plan(SAME, GAIN), True, 5),
+     (plan(SAME, GAIN), False, 7)],
+    ids=["kept, the dead-man first", "kept, recover first", "back, the dead-man first", "back, recover first"],
+)  # fmt: skip
+def test_wherever_the_controller_dies_in_a_trial_the_run_gets_an_end_that_is_true(
+    text: str, acted: bool, first: int
+) -> None:
+    whole = Stage()
+    carried_out(whole, text)
+    for number in range(first, len(whole.world.trace) + 1, EVERY):
+        stage = dies_at(number, text)
+        if acted:
+            stage.host.lease_runs_out()
+        if not stage.journal.events("R1") or stage.journal.bodies("run.closed"):
+            continue
+        ending = settle(stage)
+
+        where = (number, whole.world.trace[number - 1], ending)
+        if ending.outcome is Outcome.KEPT:
+            assert stage.host.keeper.decided["R1.1"]["outcome"] == "kept", where
+            assert stage.host.process is not None, where
+            assert stage.host.process.argv[-1] == "8", where
+        else:
+            assert ending.outcome in (Outcome.REVERTED, Outcome.ABORTED), where
+            assert stage.serving_as_before(), where
+        assert exit_code(ending) == 0, where
+        assert stage.host.keeper.armed == {}, where
