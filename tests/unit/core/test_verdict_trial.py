@@ -85,7 +85,7 @@ def test_a_gain_without_evidence_goes_on_and_so_does_the_lack_of_one() -> None:
     seen = judge(trial(2, lambda number, _: level(rps_ok=wobble[number])), expect=expect, noise=calibrated(0.1))
     assert end(seen) == GOES_ON
     assert seen.rows[-1].change is not None
-    assert seen.rows[-1].change > 0.1
+    assert (seen.rows[-1].state, seen.rows[-1].change > 0.1) == ("open", True)
     unseen = judge(steady(2), expect=[parse_expectation("rps_ok", "+3%")], noise=calibrated(0.015))
     assert end(unseen) == GOES_ON
     assert {one.state for one in unseen.rows[:-1]} == {"clear"}
