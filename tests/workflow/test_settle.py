@@ -31,6 +31,19 @@ def test_what_somebody_put_there_by_hand_is_accepted_and_the_hosts_stay_as_they_
     assert stage.journal.bodies("run.closed")[-1]["outcome"] == "kept_unjudged"
 
 
+def test_it_is_accepted_although_the_copy_of_what_was_saved_is_lost() -> None:
+    stage = Stage()
+    cut_off(stage)
+    stage.records.snapshots.clear()
+    order = what_to_revert("R1", stage.journal.events("R1"), "the key is gone for good")
+
+    _, ending = accept_present(order, stage.placed, stage.tools)
+
+    assert (exit_code(ending), ending.outcome) == (0, Outcome.KEPT_UNJUDGED)
+    assert stage.host.keeper.armed == {}
+    assert stage.host.keeper.holder is None
+
+
 def test_a_run_with_an_end_cannot_be_settled_like_this() -> None:
     stage = Stage()
     stage.apply(BETTER)

@@ -82,7 +82,8 @@ def _without_copy(order: OpenRun, error: ChangectlError, tools: Tools) -> str:
     folders = host_folders([event for run in runs for event in tools.journal.events(run)])
     by_hand = [f"By hand, on {folder.host}: {folder.by_hand}" for folder in folders if folder.by_hand]
     again = f"The run stays open. Mend that, then: changectl recover {order.run}"
-    return "\n".join([str(error), again, *by_hand])
+    accepted = f"Once it is put right by hand: changectl revert {order.folders_of} --accept-present --reason TEXT"
+    return "\n".join([str(error), again, *by_hand, accepted])
 
 
 def _as_it_is_now(order: OpenRun, tools: Tools) -> OpenRun:

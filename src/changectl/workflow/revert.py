@@ -9,11 +9,13 @@ from changectl.core.errors import ChangectlError, LeftToHost
 from changectl.core.history_events import LOCK_TAKEN_OVER
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
-from changectl.workflow.hold import Hold
+from changectl.workflow.attempt import host_run_name
 from changectl.workflow.interrupts import Interrupted
+from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.revert_order import KeptEdit, Revert, later_run, refuse_unfinished_others, what_to_revert
-from changectl.workflow.taking_back import holds_of, take_back
+from changectl.workflow.taking_back import take_back, targets_of
+from changectl.workflow.target import Target
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
 from changectl.workflow.waiting import service_lock
@@ -106,24 +108,32 @@ def _accepted(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools
 
 
 def accept(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools: Tools) -> Ending:
-    """Have every host record that a person accepted what stands there. Raises ChangectlError."""
+    """Have every host record that a person accepted what stands there; no copy of what was saved is needed for it.
+
+    Raises:
+        ChangectlError: a host does not answer, or refuses.
+    """
     with ExitStack() as doors:
-        for hold, edit in holds_of(order, placed, tools, recorder, doors):
-            _accept(hold, edit)
+        targets = targets_of(order, placed, tools, doors)
+        for edit in order.edits:
+            _accept(order.run, edit, targets[edit.instance], recorder, tools)
     text = f"what stands on the hosts was accepted without a judgement by {tools.actor}"
     return Ending(Outcome.KEPT_UNJUDGED, "accepted_present", text)
 
 
-def _accept(hold: Hold, edit: KeptEdit) -> None:
-    hold.lease.take()
-    hold.lease.armed = None  # whether an earlier owner armed it only the host knows
+def _accept(run: str, edit: KeptEdit, target: Target, recorder: Recorder, tools: Tools) -> None:
+    seconds = lease_seconds(target, tools)
+    # Whether an earlier owner armed it only the host knows.
+    lease = HostLease(target, recorder, tools, host_run_name(run, edit.step), seconds, armed=None)
+    lease.take()
+    lease.armed = None
     try:
-        facts = hold.target.inspect().files.get(edit.path)
-        hold.recorder.note("accepted", {"host": edit.instance, "path": edit.path,
-                                        "sha256": facts.sha256 if facts else None})  # fmt: skip
-        hold.lease.disarm("accepted")
+        facts = target.inspect().files.get(edit.path)
+        recorder.note("accepted", {"host": edit.instance, "path": edit.path,
+                                   "sha256": facts.sha256 if facts else None})  # fmt: skip
+        lease.disarm("accepted")
     finally:
-        hold.lease.give_back()
+        lease.give_back()
 
 
 def _carried_out(

@@ -70,6 +70,12 @@ def holds_of(
     order: Revert, placed: Sequence[Placed], tools: Tools, recorder: Recorder, doors: ExitStack
 ) -> list[tuple[Hold, KeptEdit]]:
     """What is needed to bring every edit back, with open doors. Raises Refused where an instance is gone."""
+    targets = targets_of(order, placed, tools, doors)
+    return [(_hold(order.run, edit, targets[edit.instance], tools, recorder), edit) for edit in order.edits]
+
+
+def targets_of(order: Revert, placed: Sequence[Placed], tools: Tools, doors: ExitStack) -> dict[str, Target]:
+    """The instances of all edits by name, with open doors. Raises Refused where one is gone."""
     targets: dict[str, Target] = {}
     for one in placed:
         edits = [edit for edit in order.edits if edit.instance == one.name]
@@ -79,7 +85,7 @@ def holds_of(
     missing = sorted({edit.instance for edit in order.edits} - set(targets))
     if missing:
         raise Refused(f"the service has no instance {', '.join(missing)} any more", reason="instance_gone")
-    return [(_hold(order.run, edit, targets[edit.instance], tools, recorder), edit) for edit in order.edits]
+    return targets
 
 
 def _as_saved(one: Placed, edit: KeptEdit) -> Placed:
