@@ -23,6 +23,16 @@ _LIMITS = (
 )
 
 
+_STATES = {
+    "breach": "beyond the limit",
+    "within": "within the limit",
+    "clear": "shown to be within the limit",
+    "open": "not decided",
+    "gain": "the gain is there",
+    "flat": "the gain is not there",
+}
+
+
 def limit(text: str) -> str:
     """The rule that a figure was held against, as a person would say it."""
     for pattern, reading in _LIMITS:
@@ -47,7 +57,7 @@ def result(row: Mapping[str, Any], *, brief: bool = False) -> str:
         brief: leave the limit out where it was kept.
     """
     recorded = text_of(row, "state")
-    state = {"breach": "beyond the limit", "within": "within the limit"}.get(recorded, recorded)
+    state = _STATES.get(recorded, recorded)
     against = "" if brief and recorded == "within" else limit(text_of(row, "limit"))
     return ": ".join(part for part in (f"{state} ({against})" if against else state, text_of(row, "note")) if part)
 

@@ -13,7 +13,7 @@ from changectl.core.units import format_duration, format_moved, format_value
 from changectl.reports._blocks import Tone
 
 UNKNOWN = "not known"
-_GOOD = {"kept", "improved", "no_gross_harm", "unchanged", "within", "passed", "done"}
+_GOOD = {"kept", "improved", "no_gross_harm", "unchanged", "within", "clear", "gain", "passed", "done"}
 _BAD = {"revert_failed", "revert_unverified", "regressed", "breach", "failed"}
 
 

@@ -22,6 +22,7 @@ from changectl.cli.plan import document as plan_document
 from changectl.core.lifecycle import Ending
 from changectl.core.ports import Event
 from changectl.reports.printer import Printer
+from changectl.workflow import apply as applying
 from changectl.workflow import revert as reverting
 from changectl.workflow.preview import preview
 
@@ -70,6 +71,20 @@ def test_apply(slots: int, code: int, reason: str) -> None:
 
     fits(document, "apply")
     assert (document["exit_code"], document["reason"]) == (code, reason)
+
+
+@pytest.mark.parametrize(
+    ("slots", "code", "reason"), [(BETTER, 0, "kept"), (WORSE, 4, "regressed"), (5, 4, "unchanged")]
+)
+def test_apply_of_several_pairs(slots: int, code: int, reason: str) -> None:
+    stage = Stage()
+    text = plan_text(slots).replace("effort: quick", "outage: 30m").replace("neutral", "{ttft_user: -20%}")
+    end = applying.apply(stage.order(text), stage.tools)
+    document = printed(stage, end.run, end.last, end.exit_code)
+
+    fits(document, "apply")
+    assert (document["exit_code"], document["reason"]) == (code, reason)
+    fits(plan_document(stage.order(text), preview(stage.order(text), stage.tools), 0), "plan")
 
 
 def test_apply_that_is_refused() -> None:
