@@ -67,6 +67,7 @@ class FakeHost:
     staged: dict[str, bytes] = field(default_factory=dict)
     tokens: int = 0
     starts: int = 0
+    born: int = 0  # processes of the service so far
     log_end: int = 0  # lines before the last start
     exec_start: str = ""  # as systemctl shows the unit's command
     stale: bool = False  # a file was written since the process started
@@ -111,7 +112,8 @@ class FakeHost:
             self.log.append(failure)
             self.process = None
             return
-        self.process = Process(100 + self.starts, argv, environ, self.world.seconds + self.prepares)
+        self.born += 1
+        self.process = Process(100 + self.born, argv, environ, self.world.seconds + self.prepares)
         self.on_start(self)
 
     def stop(self) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import pytest
 from tests.workflow.crash import Killed, die_before, settle
-from tests.workflow.fake_host import UNIT
+from tests.workflow.fake_host import UNIT, FakeHost
 from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.apply import RunEnd, apply
+from changectl.workflow.open_run import open_run
 from changectl.workflow.recover import exit_code
 
 PLAN = """\
@@ -107,11 +109,32 @@ def test_the_dead_man_is_armed_from_the_first_start_to_the_decision() -> None:
 def test_no_phase_begins_that_the_plan_s_outage_has_no_room_for() -> None:
     stage = Stage()
     stage.host.load_seconds = 10.0
-    end = carried_out(stage, plan(BETTER, GAIN, outage="25s"))
+    end = carried_out(stage, plan(BETTER, GAIN, outage="45s"))
 
     assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "inconclusive", 5)
     assert "the plan's outage is used up" in end.last.text
+    assert stage.journal.bodies("step.closed")[-1]["outage_seconds"] <= 45 + 10.5  # the way back is not counted
     assert stage.serving_as_before()
+
+
+def test_an_outage_in_which_no_pair_fits_ends_it_before_anything_is_written() -> None:
+    stage = Stage()
+    stage.host.load_seconds = 20.0
+    end = carried_out(stage, plan(BETTER, GAIN, outage="30s"))
+
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "outage_too_short", 5)
+    assert stage.journal.bodies("write.intent") == []
+    assert stage.serving_as_before()
+
+
+def test_where_the_load_time_is_known_nothing_is_even_started_for_an_outage_that_is_too_short() -> None:
+    stage = Stage()
+    stage.memory.load = 20.0
+    end = carried_out(stage, plan(BETTER, GAIN, outage="30s"))
+
+    assert (end.last.outcome, end.last.reason) == (Outcome.REFUSED, "outage_too_short")
+    assert end.exit_code == 3
+    assert stage.host.starts == 0
 
 
 def test_a_time_has_as_many_pairs_as_fit_into_it() -> None:
@@ -128,6 +151,92 @@ def test_a_time_in_which_no_pair_fits_ends_before_anything_is_written() -> None:
     assert "one pair takes" in end.last.text
     assert stage.journal.bodies("write.intent") == []
     assert stage.serving_as_before()
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_person_is_asked_with_the_change_in_force_and_no_means_back(answer: bool) -> None:
+    stage = Stage(answer=answer)
+    stage.host.load_seconds = 10.0
+    text = plan(BETTER, GAIN, outage="60s") + "    on_inconclusive: ask\n"
+    end = carried_out(stage, text)
+
+    assert stage.asked
+    if answer:
+        assert (end.last.outcome, end.exit_code) == (Outcome.KEPT_UNJUDGED, 0)
+        assert stage.host.process is not None
+        assert stage.host.process.argv[-1] == "8"
+    else:
+        assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "inconclusive", 5)
+        assert stage.serving_as_before()
+
+
+def at_call(stage: Stage, play: str, number: int, act: Callable[[FakeHost], None]) -> None:
+    """Something happens right before the play of that name is carried out for the so-manieth time."""
+    seen = 0
+
+    def happen(host: FakeHost, call: str) -> None:
+        nonlocal seen
+        seen += call == play
+        if call == play and seen == number:
+            act(host)
+
+    stage.host.on_call = happen
+
+
+def test_what_somebody_writes_between_two_phases_is_no_refusal_but_ends_with_the_whole_way_back() -> None:
+    stage = Stage()
+
+    def edit(host: FakeHost) -> None:
+        host.files[UNIT] = host.files[UNIT].replace(b"--parallel 4", b"--parallel 3")
+
+    at_call(stage, "apply", 2, edit)
+    end = carried_out(stage, plan(BETTER, GAIN))
+
+    assert end.last.reason == "changed_by_other"
+    assert end.last.outcome in (Outcome.REVERT_FAILED, Outcome.REVERT_UNVERIFIED)
+    assert b"--parallel 3" in stage.host.files[UNIT]
+
+
+def test_a_saved_configuration_that_does_not_come_up_again_is_not_held_against_the_change() -> None:
+    stage = Stage()
+    at_call(stage, "restore", 1, lambda host: setattr(host, "refuses", once(host)))
+    end = carried_out(stage, plan(BETTER, GAIN))
+
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "saved_did_not_start", 5)
+    assert stage.serving_as_before()
+
+
+def once(host: FakeHost) -> Callable[[list[str]], str | None]:
+    def refuse(_: list[str]) -> str | None:
+        host.refuses = lambda _: None
+        return "error: out of memory"
+
+    return refuse
+
+
+def test_an_instance_that_has_the_value_already_takes_no_part() -> None:
+    stage = Stage(("gpu1", "gpu2"))
+    other = stage.hosts["gpu2"]
+    other.files[UNIT] = other.files[UNIT].replace(b"--parallel 4", b"--parallel 8")
+    other.restart()
+    other.starts, other.stale = 0, False
+    assert other.process is not None
+    other.process.started = -3600.0
+    end = carried_out(stage, plan(BETTER, GAIN))
+
+    assert (end.last.outcome, end.exit_code) == (Outcome.KEPT, 0)
+    assert {str(body["host"]) for body in stage.journal.bodies("measure.outcome")} == {"gpu1"}
+    assert other.starts == 0
+
+
+def test_a_promise_that_was_not_kept_is_not_good_enough_to_go_on_with() -> None:
+    stage = Stage()
+    carried_out(stage, plan(SAME, GAIN))
+    verdict = stage.journal.bodies("verdict")[-1]
+    assert (verdict["verdict"], verdict["decision"]) == ("unchanged", "revert")
+    stage.journal.lines = [one for one in stage.journal.lines if one.kind not in ("step.closed", "run.closed")]
+
+    assert open_run(stage.journal.events("R1")).good == {}
 
 
 def dies_at(number: int, text: str) -> Stage:

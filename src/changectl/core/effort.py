@@ -18,7 +18,7 @@ from changectl.core.units import format_duration, parse_duration
 
 QUICK, STANDARD, TIME = "quick", "standard", "time"
 KNOWN = (QUICK, *PAIRS, TIME)
-TOO_SHORT = "effort_too_short"
+TOO_SHORT, OUTAGE_TOO_SHORT = "effort_too_short", "outage_too_short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,13 @@ class Effort:
     def quick(self) -> bool:
         """Whether one look before and one after is all; else the service is started for every phase."""
         return self.name == QUICK
+
+    def starts_in_a_row(self, instances: int) -> int:
+        """Starts of an instance that may follow each other at once: a fresh baseline, the change, and the way back.
+
+        What came before does not count: each play clears the manager's count before its own start.
+        """
+        return 3 if instances > 1 or not self.quick else 2
 
     def pairs(self, times: Times) -> int:
         """At most so many pairs; 0: the time does not even suffice for one."""

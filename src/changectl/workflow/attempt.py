@@ -26,8 +26,8 @@ class Attempt(Hold):
     Attributes:
         contact: the instance as it was found.
         captured: what the host saved; None: nothing yet.
-        wrote: whether the file that the change writes may have been written.
-        refused: whether the host said that it wrote nothing, when it was asked to.
+        wrote: whether the file that the change writes may have been written, once or more often.
+        refused: whether the host said that it wrote nothing, the first time when it was asked to.
     """
 
     contact: Contact
@@ -101,13 +101,13 @@ class Attempt(Hold):
         self.about_to_start("write")
         body = {"host": self.target.name, **write, "play": "apply"}
         with self.tools.interrupts.shielded(), self.recorder.acting("write", body) as outcome:
-            self.wrote, self.restored = True, False
+            before, self.wrote, self.restored = self.wrote, True, False
             try:
                 result = self.play("apply", {"changectl_writes": [write]}, action="restart", drop=self._dropped())
             except HostCallError as error:
                 # Only the host can know, and what it does not say counts as written.
                 # A dead-man that could not be armed ended the call before anything else was done.
-                self.wrote = False not in (error.details.get("written"), error.details.get("armed"))
+                self.wrote = before or False not in (error.details.get("written"), error.details.get("armed"))
                 self.refused = not self.wrote
                 raise
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
@@ -134,6 +134,10 @@ class Attempt(Hold):
         observed = self.observed.model_dump(mode="json")
         whole = {"format": 1, "observed": observed, "pages": pages, "sick": self.sick, **extra}
         return json.dumps(whole, sort_keys=True).encode()
+
+    def restart_changed(self) -> None:
+        """A fresh start on the new configuration, which is in place already."""
+        self.restart(drop=self._dropped())
 
     def _dropped(self) -> list[str]:
         """Variables that a start command must not inherit from the old process: the changed one gets its new value."""

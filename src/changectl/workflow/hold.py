@@ -87,11 +87,15 @@ class Hold:
         """Whether the manager has to re-read its files after the edit."""
         return self.target.manager.needs_daemon_reload_after(self.edit_path)
 
-    def restart(self) -> None:
-        """A fresh start on the configuration as it is, for a baseline that is comparable with the trial."""
+    def restart(self, drop: list[str] | None = None) -> None:
+        """A fresh start on the configuration as it is, for a baseline that is comparable with the trial.
+
+        Args:
+            drop: variables that a start command must not inherit from the saved process.
+        """
         self.about_to_start("restart")
         with self.tools.interrupts.shielded(), self.recorder.acting("restart", {"host": self.target.name}) as outcome:
-            result = self.play("service", {}, action="restart")
+            result = self.play("service", {}, action="restart", drop=drop)
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 
     def restore(self) -> None:
@@ -100,6 +104,7 @@ class Hold:
         Only that file: what somebody else did to the others meanwhile is theirs, and the proof names it. Whatever an
         earlier play of this run still does on the host is shut out first, by a higher generation.
         """
+        self.restored = False
         self._log_end_known = self._look()
         if not self._log_end_known:
             self.touched, self._stopped_at = True, self.tools.clock.monotonic()

@@ -106,5 +106,5 @@ def _judged_good(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, 
     return {
         str(body["host"]): (body["process"][0], body["process"][1])
         for body in verdicts
-        if body.get("verdict") in good and body.get("process")
+        if body.get("verdict") in good and body.get("decision") in (None, "keep") and body.get("process")
     }

@@ -16,6 +16,7 @@ from changectl.core.redaction import Redactor
 from changectl.core.settings import Value
 from changectl.core.trial_order import MOST_PAIRS, Times, length
 from changectl.core.trial_price import guarded, price
+from changectl.core.units import format_duration
 from changectl.workflow.apply import Order, load_of, refuse_shared_host
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.prechecks import check
@@ -121,6 +122,12 @@ def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple
     own = length(pairs, times)
     figures = guarded(order.service.class_)
     sentences = price(pairs, times, NoiseModel(), figures, len(figures) * max(1, levels)).sentences()
+    allowed = order.plan.outage
+    if allowed is not None and own.down > allowed:
+        down, room = format_duration(own.down, 2), format_duration(allowed)
+        sentences.append(
+            f"All pairs would take up to {down} without an answer; with an outage of {room} it ends before."
+        )
     return own.starts, own.phases, tuple(sentences[1:])
 
 
@@ -133,7 +140,9 @@ def _instance(
     contact = make_contact(target, order.plan.steps[number], tools, ahead)
     if not contact.changes_nothing:
         assert_from(contact)
-    checks = check(contact, tools, starts=3 if len(order.placed) > 1 else 2, capture=None, preview=True)
+    checks = check(
+        contact, tools, starts=order.plan.effort.starts_in_a_row(len(order.placed)), capture=None, preview=True
+    )
     edit = contact.edit
     return InstancePreview(
         instance=target.name,

@@ -30,7 +30,7 @@ from changectl.workflow.revert_order import KeptEdit, Revert
 from changectl.workflow.taking_back import holds_of, take_back
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import still_good
+from changectl.workflow.trial import still_good, still_written
 from changectl.workflow.waiting import service_lock
 
 RECOVERED = "recovered"
@@ -148,6 +148,7 @@ def _kept_on(
     try:
         for hold, edit in holds:
             still_good(hold.target, order.good[edit.instance], tools.clock)
+            still_written(hold.target, edit.path, edit.after)
     except NotKept as cause:
         raise Refused(f"{cause}; leave out --continue", reason=cause.reason) from cause
     tools.interrupts.check()  # the last moment

@@ -26,6 +26,7 @@ from changectl.workflow.ready import NotReady, Ready
 from changectl.workflow.target import Target
 from changectl.workflow.turns import Acts, Turns
 
+DID_NOT_START, SAVED_DID_NOT_START = "did_not_start", "saved_did_not_start"
 PAUSES = (0.0, 1.0, 3.0)  # seconds before each look at a service that is to be kept
 
 
@@ -86,12 +87,19 @@ def still_good(target: Target, process: tuple[int, int | None] | None, clock: Cl
     raise NotKept(DIED, f"{target.name}: it was judged, and does not answer any more: {said}")
 
 
+def still_written(target: Target, path: str, digest: str) -> None:
+    """What was judged has to be what the next start reads, too. Raises NotKept."""
+    facts = target.inspect().files.get(path)
+    if facts is None or facts.sha256 != digest:
+        raise NotKept("overwritten", f"{target.name}: {path} was changed by somebody else since it was written")
+
+
 def _baseline(attempt: Attempt, acceptance: Acceptance, fresh: bool) -> Phase:
     if not fresh:
         attempt.tools.reporter.note(f"{attempt.target.name}: baseline without a restart (the only instance)")
         return _measured(attempt, "A", acceptance, Start(False, attempt.contact.status.whole_log))
     attempt.restart()
-    ready = started(attempt, "the saved configuration")
+    ready = started_saved(attempt)
     return _measured(attempt, "A", acceptance, Start(True, ready.log, ready.seconds))
 
 
@@ -106,15 +114,15 @@ def _measured(
 def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
     """Several pairs, each phase with a fresh start. Raises NotKept as `try_change` does."""
     acts = Acts(
-        began=partial(started, attempt),
+        began={"A": partial(started_saved, attempt), "B": partial(started, attempt, "the new configuration")},
         proven=partial(prove_effect, attempt),
         measured=lambda letter, number, start: _measured(attempt, letter, acceptance, start, number),
         usable=partial(_require_usable, attempt, acceptance),
         checked=partial(run_checks, attempt, acceptance),
         judged=partial(_judge_phases, attempt, acceptance),
     )
-    turns = Turns(attempt, acts, acceptance.plan.outage)
-    judgement = turns.judge(acceptance.plan.effort, keep_unjudged=acceptance.step.on_inconclusive != "revert")
+    turns = Turns(attempt, acts, acceptance.plan.outage, acceptance.step.on_inconclusive)
+    judgement = turns.judge(acceptance.plan.effort)
     return _recorded(attempt, judgement, turns.process)
 
 
@@ -156,13 +164,18 @@ def _require_usable(attempt: Attempt, acceptance: Acceptance, before: Phase) -> 
         raise NotKept(BASELINE_INVALID, f"{text}. What to do: {advice(reasons)}")
 
 
-def started(attempt: Attempt, what: str) -> Ready:
-    """Wait for a start. Raises NotKept where it does not become ready."""
+def started(attempt: Attempt, what: str, reason: str = DID_NOT_START) -> Ready:
+    """Wait for a start. Raises NotKept, for the reason, where it does not become ready."""
     result = attempt.wait()
     if isinstance(result, NotReady):
-        raise NotKept("did_not_start", f"{attempt.target.name}: {what} did not become ready: {result.text}")
+        raise NotKept(reason, f"{attempt.target.name}: {what} did not become ready: {result.text}")
     attempt.tools.reporter.note(f"{attempt.target.name}: answers after {result.seconds:.1f} s")
     return result
+
+
+def started_saved(attempt: Attempt) -> Ready:
+    """Wait for a start on the saved configuration: that it fails is nothing to hold against the change."""
+    return started(attempt, "the saved configuration", SAVED_DID_NOT_START)
 
 
 def prove_effect(attempt: Attempt, ready: Ready) -> None:
