@@ -82,8 +82,12 @@ def apply(order: Order, tools: Tools) -> RunEnd:
         tools.reporter.note(f"run {run}: {order.plan.reason}")
         endings = _steps(order, loads, run, tools)
         end = RunEnd(run, endings)
-        recorder.note(RUN_CLOSED, {"exit_code": end.exit_code, "outcome": end.last.outcome.value,
-                                     "reason": end.last.reason})  # fmt: skip
+        # What became of the service is decided, and on record for each step: a full disk here changes nothing of it.
+        closed = recorder.insisting().note(RUN_CLOSED, {
+            "exit_code": end.exit_code, "outcome": end.last.outcome.value, "reason": end.last.reason,
+        })  # fmt: skip
+        if closed is None:
+            tools.reporter.note(f"the end of run {run} could not be recorded; once it can: changectl recover {run}")
     return end
 
 
