@@ -181,3 +181,25 @@ def test_a_stop_waits_longer_than_the_manager_itself() -> None:
     stage = Stage()
     stage.apply(BETTER)
     assert stage.playbooks.arguments[0]["changectl_service"]["stop_timeout"] == 92
+
+
+def test_a_host_that_was_started_anew_in_the_middle_of_the_way_back_is_taken_over_and_proven() -> None:
+    stage = Stage()
+    cut = False
+
+    def power_cut(name: str) -> None:
+        """Right when the run is to be taken over for the way back; at boot the host restores itself."""
+        nonlocal cut
+        if name == "door gpu1 lease" and stage.journal.bodies("verdict") and not cut:
+            cut = True
+            stage.host.lease_runs_out()
+            raise ContactLost("gpu1 does not answer")
+
+    stage.world.before = power_cut
+    end = stage.apply(WORSE)
+
+    assert cut
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "regressed", 4)
+    assert stage.serving_as_before()
+    assert stage.journal.bodies("host.acted")
+    assert stage.host.keeper.armed == {}

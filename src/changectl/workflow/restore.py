@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.errors import ContactLost
+from changectl.core.errors import ContactLost, HostCallError
 from changectl.core.observed import Observed
 from changectl.workflow.hold import Hold
 from changectl.workflow.proof import is_final, verify
@@ -18,6 +18,8 @@ FAILED = "revert_failed"
 PAGE_WITHIN = 1.0  # seconds that a page of a failed attempt may take: the way back waits meanwhile
 LOG_BEFORE = 3600.0  # seconds of log that are kept where the log's end before the change is not known
 AS_SICK = Deadline(60.0, "no longer, since the service did not answer before the change either")
+SHUT_OUT = ("stale_generation", "lease_lost", "no_lease")  # a host's words for: somebody took the run over meanwhile
+TRIES = 3  # times that the run is taken over from whoever that was
 LEFT = "left_to_host"  # no outcome yet: the host's dead-man restores it, and `recover` proves that
 
 
@@ -77,12 +79,17 @@ def _page_evidence(hold: Hold, missing: dict[str, str]) -> dict[str, str]:
 def bring_back(hold: Hold) -> Restored:
     """Restore the saved configuration, prove it and disarm; whatever goes wrong is an outcome, never an exception.
 
-    A host that does not answer is asked again for the length of its lease; after that it is left to its dead-man.
+    A host that does not answer is asked again for the length of its lease; after that it is left to its dead-man. Where
+    the dead-man or the boot was faster, or somebody by hand, the run is taken over from them, and what they did proven.
     """
-    until = hold.lease.patience()
+    until, shut_out = hold.lease.patience(), 0
     while True:
         try:
             return _bring_back(hold)
+        except HostCallError as error:
+            shut_out += 1
+            if shut_out > TRIES:
+                return _not_restored(hold, error)
         except ContactLost as error:
             if hold.lease.wait_for_contact(error, until):
                 continue
@@ -98,15 +105,21 @@ def _out_of_reach(hold: Hold, error: ContactLost) -> Restored:
     return Restored(LEFT, f"{text}, unless the host has another decision on record ({error})")
 
 
+def _not_restored(hold: Hold, error: Exception) -> Restored:
+    return Restored(FAILED, f"{hold.target.name}: the saved configuration could not be restored: {error}")
+
+
 def _bring_back(hold: Hold) -> Restored:
     target = hold.target
     try:
         hold.restore()
     except ContactLost:
         raise
-    except Exception as error:  # noqa: BLE001 - every way to fail is an outcome that a person has to hear of
+    except Exception as error:
+        if isinstance(error, HostCallError) and error.reason in SHUT_OUT and not hold.restored:
+            raise
         if not hold.restored:
-            return Restored(FAILED, f"{target.name}: the saved configuration could not be restored: {error}")
+            return _not_restored(hold, error)
         return Restored(UNVERIFIED, f"{target.name}: restored, but that could not be recorded: {error}")
     try:
         hold.find_log_end()
