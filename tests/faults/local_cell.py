@@ -22,6 +22,7 @@ Mount = Callable[..., None]
 RUN_TIMEOUT = 180.0  # seconds for one whole apply with its way back; a hanging engine is stopped slowly
 ACTS_WITHIN = 1.0  # seconds after its deadline in which the dead-man has to act
 STOP = 2.0  # seconds for a stop
+NEEDS_A_PERSON = 6  # exit code
 PATIENCE = 15.0  # seconds beyond all of it before a cell is judged as it stands
 SMALL_DISK = "96m"  # more than a run demands
 
@@ -48,6 +49,8 @@ class LocalCell:
         kinds = read_journal(self.bench.database).kinds  # before anybody adds to them
         self._striker.mended()  # as a person does before asking for anything more
         recovered = self._recover()
+        if self.fault == "hang" and ended == NEEDS_A_PERSON:
+            self._taken_back()
         second = self._judged(expected, ended, final=recovered is not None)
         return {"struck": bool(struck) and (self.fault != "kill" or ended == -signal.SIGKILL), "exit": ended,
                 "first": [first.word, list(first.reasons)], "second": [second.word, list(second.reasons)],
@@ -107,6 +110,13 @@ class LocalCell:
         if done.returncode != 0:
             self.notes.append(f"recover ended with {done.returncode}: {brief(done.stdout, done.stderr)}")
         return done.returncode
+
+    def _taken_back(self) -> None:
+        """An engine that hung on the saved configuration itself: once that is mended, what the screen says is done."""
+        run = read_journal(self.bench.database).run
+        done = self.bench.run("revert", str(run), "-i", "hosts.yml", "--reason", "the engine hung", "--json")
+        if done.returncode != 0:
+            self.notes.append(f"revert ended with {done.returncode}: {brief(done.stdout, done.stderr)}")
 
     def _starts(self) -> int:
         return int(self.bench.reach().look()["starts"] or 0)
