@@ -49,10 +49,9 @@ class ServiceLock(AbstractContextManager[Mapping[str, str] | None]):
         try:
             self._locks.release(self._service, self._run)
         except ChangectlError as failure:
-            # What went wrong inside matters more; and a lock left behind is taken over once this process is gone.
-            if error is None:
-                raise
-            error.add_note(f"the lock of {self._service} could not be given back: {failure}")
+            # What happened inside is what counts; and a lock left behind is taken over once this process is gone.
+            if error is not None:
+                error.add_note(f"the lock of {self._service} could not be given back: {failure}")
 
 
 class Locks:
