@@ -23,7 +23,7 @@ conditions: {{requests: 60}}
 steps:
   - change: {{parameter: {{name: parallel, from: {before}, to: {after}}}}}
     expect: {expect}
-    accept: {{tpot: <= 250ms, e2e_user: <= 20s}}
+    accept: {{tpot: <= 250ms, e2e_user: <= 20s, rps_ok: ">= 3 rps", out_tok_s: ">= 30 tok/s"}}
 """
 
 

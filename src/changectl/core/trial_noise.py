@@ -58,7 +58,12 @@ class TrialNoise:
 
 
 def kind(ref: MetricRef, model: NoiseModel) -> Kind:
-    """Figures of one kind are noisy alike: a tail is much more so than a median, a mean or a rate."""
+    """Figures of one kind are noisy alike: a tail is much more so than a median, a mean or a rate.
+
+    What the engine tells of a whole phase, such as how much its cache holds, has no part in the noise of any load.
+    """
+    if not ref.metric.per_level:
+        return "fact", model.of(ref.name).source
     return "tail" if ref.statistic in _TAIL else "body", model.of(ref.name).source
 
 

@@ -97,3 +97,16 @@ def test_figures_as_noisy_as_known_are_pooled_with_that() -> None:
     assert fitted is not None
     assert not found.doubted
     assert found.estimate(RATE, fitted).spread.df == 31
+
+
+def test_what_the_engine_tells_of_a_phase_has_no_part_in_the_noise_of_the_load() -> None:
+    """A busy host: rates and times of phases differ by a fifth, and the cache holds the same in every one."""
+    wobble = (1.0, 1.25, 0.85, 1.2, 0.8, 1.15, 0.9, 1.3)
+    phases = [
+        phase(one.number, one.letter, slowed(level(), wobble[one.number - 1]), facts={"kv_capacity": 4096.0})
+        for one in steady(4)
+    ]
+    judged = judge_trial(phases, looks(4), declared=("slots",))
+
+    assert row(judged, "kv_capacity").state == "clear"
+    assert row(judged, "rps_ok at normal").state == "open"

@@ -1,4 +1,4 @@
-"""A lock that cannot be given back says nothing about what was done under it: it is taken over from the dead process."""
+"""A lock that cannot be given back says nothing about what was done under it; a later run takes it over."""
 
 from __future__ import annotations
 
