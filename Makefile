@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# What they measure must not follow from what runs beside them.
+ALONE := tests/bench tests/e2e/test_demo.py
 
 .PHONY: help demo test test-fast lint types bench faults lab clean
 help:            ## This list
@@ -19,8 +21,8 @@ demo: $(VENV)/.ready ## A real llama.cpp server: one change kept, one reverted, 
 
 test: $(VENV)/.ready ## All that this machine allows; LAB_INSTALL=1 as root on Debian adds the lab's real hosts
 	@ended=0; \
-	$(PYTEST) tests/bench || ended=$$?; \
-	$(PYTEST) -n 2 --dist loadgroup tests --ignore=tests/bench || ended=$$?; \
+	$(PYTEST) $(ALONE) || ended=$$?; \
+	$(PYTEST) -n 2 --dist loadgroup tests $(ALONE:%=--ignore=%) || ended=$$?; \
 	exit $$ended
 
 test-fast: $(VENV)/.ready ## Without the lab
