@@ -14,7 +14,9 @@ case "$*" in *"$FAILS") exit 1;; esac
 """
 
 
-@pytest.mark.parametrize(("fails", "code"), [("tests/bench", 2), ("--ignore=tests/bench", 2), ("nothing", 0)])
+@pytest.mark.parametrize(
+    ("fails", "code"), [(" tests/e2e/test_demo.py", 2), ("--ignore=tests/e2e/test_demo.py", 2), ("nothing", 0)]
+)
 def test_a_part_that_fails_keeps_no_other_from_running_and_fails_the_whole(
     tmp_path: Path, fails: str, code: int
 ) -> None:
