@@ -214,6 +214,21 @@ def once(host: FakeHost) -> Callable[[list[str]], str | None]:
     return refuse
 
 
+def test_without_a_fresh_start_for_every_phase_nothing_is_good_enough_to_be_kept() -> None:
+    stage = Stage()
+
+    def same_process(host: FakeHost) -> None:
+        assert host.process is not None
+        host.process.pid = 200  # as if nothing had been started
+
+    stage.host.on_start = same_process
+    end = carried_out(stage, plan(BETTER, GAIN))
+
+    assert stage.journal.bodies("verdict")[-1]["verdict"] == "no_gross_harm"
+    assert (end.last.outcome, end.last.reason, end.exit_code) == (Outcome.REVERTED, "inconclusive", 5)
+    assert stage.serving_as_before()
+
+
 def test_an_instance_that_has_the_value_already_takes_no_part() -> None:
     stage = Stage(("gpu1", "gpu2"))
     other = stage.hosts["gpu2"]

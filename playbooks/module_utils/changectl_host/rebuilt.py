@@ -24,8 +24,8 @@ def fired(run: Run) -> Record:
 
     Whoever begins one raises the run's own generation before, so that number stands in for its own.
     """
-    found = _last(run, "fired")
-    if found is not None:
+    found = next((event for event in reversed(run.events()) if event.get("event") in ("armed", "fired")), None)
+    if found is not None and found["event"] == "fired":  # what was armed again since is not back by that
         names = ("by", "outcome", "nonce", "generation", "at")
         return {"damaged": True, "state": "done", **{name: found.get(name) for name in names}}
     return {"damaged": True, "state": "acting", "nonce": None, "generation": run.header().get("generation") or 0}

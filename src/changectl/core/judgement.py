@@ -133,6 +133,11 @@ class Judgement:
     decision: Decision | None = None
     more_pairs: int | None = None
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the evidence does not suffice, so that the plan's policy or a person has to say what follows."""
+        return self.verdict is Verdict.INCONCLUSIVE or self.decision == "policy"
+
     def to_json(self) -> dict[str, Any]:
         """Strict JSON values: no NaN, infinity as "unbounded"."""
         document: dict[str, Any] = {

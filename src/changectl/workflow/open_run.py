@@ -97,8 +97,12 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         accepts=bool(opened.body.get("accepts")),
         closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
         planned=len(opened.body.get("steps") or []),
-        judged=bool(verdicts) and "inconclusive" not in {body.get("verdict") for body in verdicts},
+        judged=bool(verdicts) and not any(map(_undecided, verdicts)),
     )
+
+
+def _undecided(body: Mapping[str, Any]) -> bool:
+    return body.get("verdict") == Verdict.INCONCLUSIVE or body.get("decision") == "policy"
 
 
 def _judged_good(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int | None]]:

@@ -164,8 +164,8 @@ def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
             raise NotKept("invalid", "; ".join(str(reason) for reason in judgement.reasons), judgement)
         case Verdict.UNCHANGED if judgement.decision == "revert":
             raise NotKept("unchanged", "; ".join(str(reason) for reason in judgement.reasons), judgement)
-        case Verdict.INCONCLUSIVE if not _keep_unjudged(run, judgement):
-            raise NotKept("inconclusive", "; ".join(str(reason) for reason in judgement.reasons), judgement)
+    if judgement.undecided and not _keep_unjudged(run, judgement):
+        raise NotKept("inconclusive", "; ".join(str(reason) for reason in judgement.reasons), judgement)
 
 
 def _keep_unjudged(run: StepRun, judgement: Judgement) -> bool:
@@ -195,7 +195,7 @@ def _keep(run: StepRun) -> Ending:
     if incident is not None:
         text = f"it runs on the change; the live guards held for {incident.seconds:.0f} s, and nobody has judged it"
         return Ending(Outcome.KEPT_UNJUDGED, INCIDENT, text)
-    if run.judgement is not None and run.judgement.verdict is Verdict.INCONCLUSIVE:
+    if any(judgement.undecided for judgement in run.judgements):
         return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
     return Ending(Outcome.KEPT, "kept", _KEPT[run.judgement.verdict if run.judgement else Verdict.NO_GROSS_HARM])
 

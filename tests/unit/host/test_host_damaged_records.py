@@ -182,6 +182,18 @@ def test_a_way_back_that_ended_is_still_known_to_have_ended(host: Any) -> None:
     assert refused(lambda: host.call("restore", only=[str(path)])).reason == "changed_by_other"
 
 
+def test_an_earlier_way_back_says_nothing_of_one_that_was_begun_since(host: Any) -> None:
+    path = written(host)
+    by_hand.restore(run_of(host), restart=False)
+    host.generation, host.nonce = 5, "fifth"
+    host.lease()
+    host.arm(path)
+    damage(host, "fired.json")
+    fired = records.fired(run_of(host))
+    assert fired is not None
+    assert fired["state"] == "acting"
+
+
 def test_nobody_hears_kept_while_a_way_back_was_begun_and_its_record_is_damaged(host: Any) -> None:
     path = written(host)
     run = run_of(host)
