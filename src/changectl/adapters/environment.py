@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import stat
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,9 +18,15 @@ ALLOWED = (
     "ANSIBLE_CONFIG", "ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_VAULT_IDENTITY_LIST", "ANSIBLE_PRIVATE_KEY_FILE",
     "ANSIBLE_REMOTE_USER", "ANSIBLE_ROLES_PATH", "ANSIBLE_COLLECTIONS_PATH", "ANSIBLE_INVENTORY_ENABLED",
     "ANSIBLE_SSH_ARGS", "ANSIBLE_SSH_COMMON_ARGS", "ANSIBLE_SSH_EXTRA_ARGS", "ANSIBLE_REMOTE_PORT",
+    "ANSIBLE_SSH_CONTROL_PATH_DIR",
     "ANSIBLE_TRANSPORT", "ANSIBLE_PYTHON_INTERPRETER", "ANSIBLE_BECOME", "ANSIBLE_BECOME_USER",
     "ANSIBLE_BECOME_PASSWORD_FILE", "CHANGECTL_HOST_DIR",
 )  # fmt: skip
+
+
+SOCKET_PATH = 107  # bytes of a path to a Unix socket, man 7 unix
+# Bytes that Ansible (a short digest) and ssh (a name until it listens) put behind the folder of a socket.
+SOCKET_NAME = 1 + 10 + 1 + 16
 
 
 def allowed(environ: Mapping[str, str]) -> dict[str, str]:
@@ -35,6 +46,7 @@ def for_ansible(environ: Mapping[str, str], playbooks: Path, python: Path) -> di
     """
     environment = allowed(environ)
     environment.update(_found_from_here(environment))
+    environment.update(_short_sockets(environment))
     environment["PATH"] = f"{python.parent}:{environment.get('PATH', '/usr/bin:/bin')}"
     environment.update(
         ANSIBLE_LIBRARY=str(playbooks / "library"),
@@ -49,6 +61,30 @@ def for_ansible(environ: Mapping[str, str], playbooks: Path, python: Path) -> di
         PYTHONWARNINGS="ignore",
     )
     return environment
+
+
+def _short_sockets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Another folder for the sockets of ssh's shared connections, where those under a long home can't be made.
+
+    Without it ssh ends with "too long for Unix domain socket", and every host of such a user is unreachable.
+    """
+    name = "ANSIBLE_SSH_CONTROL_PATH_DIR"
+    usual = Path(environment.get("HOME") or Path.home(), ".ansible", "cp")
+    if name in environment or len(str(usual).encode()) + SOCKET_NAME <= SOCKET_PATH:
+        return {}
+    return {name: str(_own_folder())}
+
+
+@functools.cache
+def _own_folder() -> Path:
+    """A folder under /tmp that nobody else can put a socket into: another's would hear what Ansible sends to hosts."""
+    folder = Path(f"/tmp/changectl-{os.getuid()}-cp")  # noqa: S108  # the shortest place; whose it is is looked at
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+        return folder
+    return Path(tempfile.mkdtemp(prefix="changectl-cp-", dir=folder.parent))
 
 
 def _found_from_here(environment: Mapping[str, str]) -> dict[str, str]:

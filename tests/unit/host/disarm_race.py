@@ -15,7 +15,8 @@ from changectl_host import Failure, dispatch, keeper
 from changectl_host.state import Run, boot_seconds
 
 SHORT = 0.08  # seconds of the lease that is raced against
-SPREAD = 0.006  # seconds before and after the deadline
+SPREAD = 0.006  # seconds before and after the moment at which both ends are as likely
+STEP = 0.001  # seconds by which that moment is looked for anew after each round; on a busy machine dead-men wake late
 
 
 def digest(data: bytes) -> str:
@@ -28,7 +29,7 @@ class Race:
     def __init__(self, folder: Path) -> None:
         self.state, self.path = folder / "state", folder / "a.conf"
         self.path.write_bytes(b"old")
-        self.generation, self.nonce = 1, "capture"
+        self.generation, self.nonce, self.late = 1, "capture", 0.0
         self.call("lease", seconds=60, owner="o", controller="c")
         self.call("capture", files=[str(self.path)])
         self.call("stage", sha256=digest(b"new"), content=base64.b64encode(b"new").decode())
@@ -45,13 +46,15 @@ class Race:
         self.call("arm", only=[str(self.path)])
         self.call("write", path=str(self.path), expect=digest(b"old"), staged=digest(b"new"))
         deadline = boot_seconds() + self.call("lease", seconds=SHORT, owner="o", controller="c")["left"]
-        moment = deadline + random.uniform(-SPREAD, SPREAD)
+        moment = deadline + self.late + random.uniform(-SPREAD, SPREAD)
         while boot_seconds() < moment:
             time.sleep(0 if moment - boot_seconds() < 0.002 else 0.001)
         try:
             said = self.call("disarm", outcome="kept")
         except Failure as failure:
+            self.late -= STEP
             return self.refused(failure)
+        self.late += STEP
         if said != {"disarmed": True, "changed": True, "left_behind": []}:
             return f"disarm said {said}"
         return self.kept()
