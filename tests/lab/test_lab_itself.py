@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.lab.harness import cgroups
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.inventory import write_inventory
 from tests.lab.harness.lab import Lab
@@ -25,8 +26,8 @@ def test_hosts_boot_a_real_systemd_each_in_a_tree_of_its_own(h1: LabHost, h2: La
         assert host.run(["cat", "/proc/1/comm"]).stdout == "systemd\n"
         assert host.run(["hostname"]).stdout == f"{host.name}\n"
     groups = [Path(f"/proc/{host.leader}/cgroup").read_text() for host in (h1, h2)]
-    assert "changectl-lab-h1/" in groups[0]
-    assert "changectl-lab-h2/" in groups[1]
+    assert f"{cgroups.PREFIX}h1/" in groups[0]
+    assert f"{cgroups.PREFIX}h2/" in groups[1]
     assert h1.run(["cat", "/etc/machine-id"]).stdout != h2.run(["cat", "/etc/machine-id"]).stdout
 
 

@@ -6,7 +6,9 @@ import contextlib
 import time
 from pathlib import Path
 
-PREFIX = "changectl-lab-"
+from tests.lab.harness.paths import NUMBER
+
+PREFIX = f"changectl-lab{NUMBER}-"
 #: Joins the groups given before `--`, then becomes the command after it.
 JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 1; shift; done; shift; exec "$@"'
 

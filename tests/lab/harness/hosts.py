@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.lab.harness import cgroups, disk, network
 from tests.lab.harness.leftovers import descendants
+from tests.lab.harness.paths import NUMBER
 
 ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8")
 
@@ -49,7 +50,7 @@ class LabHost:
     @property
     def link(self) -> str:
         """The name of this machine's end of the host's network link."""
-        return f"vb-cl-{self.name}"
+        return f"{network.LINK}{self.name}"
 
     @property
     def host_key(self) -> str:
@@ -88,7 +89,7 @@ class LabHost:
         groups = [str(group) for group in cgroups.made(self.name)]
         binds = [f"--bind-ro={outside}:{inside}" for outside, inside in self.binds]
         command = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", f"--directory={self.merged}"]
-        command += [f"--machine=cl-{self.name}", f"--network-bridge={network.BRIDGE}", *binds, "--boot"]
+        command += [f"--machine=cl{NUMBER}-{self.name}", f"--network-bridge={network.BRIDGE}", *binds, "--boot"]
         with (self.folder / "console").open("ab") as console:
             # A session of its own: Ctrl-C in the test run must not reach it before the lab has stopped it in order.
             self._nspawn = subprocess.Popen(

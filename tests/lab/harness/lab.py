@@ -12,9 +12,9 @@ from typing import TextIO
 from tests.lab.harness import network, root, vllm_install
 from tests.lab.harness.hosts import LabError, LabHost
 from tests.lab.harness.leftovers import remove_leftovers
-from tests.lab.harness.paths import CACHE
+from tests.lab.harness.paths import CACHE, NUMBER
 
-HOSTS = CACHE / "hosts"
+HOSTS = CACHE / f"hosts{NUMBER}"
 #: Another test run may be using the lab; its hosts have the same names and addresses.
 WAIT_FOR_OTHER_LAB = 900.0
 NUMBERS = {"h1": 11, "h2": 12, "v1": 13, "c1": 21}
@@ -103,7 +103,7 @@ class Lab:
 
     def _take_lock(self) -> None:
         CACHE.mkdir(parents=True, exist_ok=True)
-        self._lock = (CACHE / "lab.lock").open("w")
+        self._lock = (CACHE / f"lab{NUMBER}.lock").open("w")
         deadline = time.monotonic() + WAIT_FOR_OTHER_LAB
         while True:
             try:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-BRIDGE = "changectl-lab"
-PREFIX = "10.213.77"
+from tests.lab.harness.paths import NUMBER
+
+BRIDGE = f"changectl-lab{NUMBER}"
+LINK = f"vb-cl{NUMBER}-"
+PREFIX = f"10.213.{77 + int(NUMBER or 0)}"
 #: The machine the tests run on, as the hosts see it.
 CONTROLLER = f"{PREFIX}.1"
 
@@ -31,7 +34,7 @@ def remove_link(name: str) -> None:
 def bridge_down() -> None:
     """Remove the bridge, and the links of hosts that died on it, if they are there."""
     for entry in Path("/sys/class/net").iterdir():
-        if entry.name.startswith("vb-cl-"):
+        if entry.name.startswith(LINK):
             remove_link(entry.name)
     subprocess.run(["ip", "link", "del", BRIDGE], check=False, capture_output=True)
 

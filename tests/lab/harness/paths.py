@@ -12,8 +12,10 @@ from pathlib import Path
 
 #: Made once per machine and kept between test runs; outside the repository, so that a clean checkout does not cost it.
 CACHE = Path(os.environ.get("CHANGECTL_LAB_CACHE", "/var/cache/changectl-lab"))
-#: What a running lab owns. Short names: a UNIX socket path has room for 108 characters.
-RUN = Path("/run/changectl-lab")
+#: A machine may carry several labs at once, each with a number of its own: 2 to 9, nothing for the usual one.
+NUMBER = os.environ.get("CHANGECTL_LAB", "")
+if NUMBER and NUMBER not in "23456789":
+    raise ValueError(f"CHANGECTL_LAB is {NUMBER!r}: one digit from 2 to 9, or nothing")
 
 
 def digest_of(*parts: str) -> str:
