@@ -9,6 +9,8 @@ import pytest
 
 from changectl import engines
 from changectl.core.engine import Engine, Page
+from changectl.core.engine_page import read_page
+from changectl.core.engine_series import BY_NAME, TO_CANONICAL
 
 GENERIC: dict[str, Any] = {
     "ready": "GET /healthz 200",
@@ -96,3 +98,21 @@ def test_a_process_without_arguments_has_no_settings_and_cannot_be_asked(engine:
     assert engine.running([], {}) == {}
     assert engine.help_argv([]) == []
     assert engine.drain_seconds([], {}) == 0
+
+
+def test_metrics_have_canonical_names_known_units_and_shapes_that_fit(engine: Engine) -> None:
+    for name, spellings in engine.metric_table.series.items():
+        row = BY_NAME[name]
+        for series in spellings:
+            assert series.unit in TO_CANONICAL
+            assert series.name
+            assert row.kind == "time" or not series.histogram
+            assert (row.kind == "time") <= (series.unit in {"s", "ms", "us", "ns"})
+
+
+@pytest.mark.parametrize("page", BROKEN, ids=["refused", "500", "html", "list"])
+def test_a_broken_metrics_page_leaves_everything_missing(engine: Engine, page: Page) -> None:
+    found = read_page(engine.metric_table, page, "m")
+
+    assert not found.readings
+    assert all(found.missing.values())

@@ -16,6 +16,7 @@ from tests.unit.engines.support import text
 from tests.workflow import fake_load, fake_plays
 from tests.workflow.fake_keeper import FakeKeeper
 from tests.workflow.fake_load import Speed
+from tests.workflow.fake_sampler import FakeSampler
 from tests.workflow.world import EPOCH, World
 
 from changectl.core.errors import HostCallError
@@ -92,6 +93,7 @@ class FakeHost:
     on_stop: Callable[[FakeHost], None] = lambda host: None
     generations: dict[str, int] = field(default_factory=dict)
     keeper: FakeKeeper = field(default_factory=FakeKeeper)
+    sampler: FakeSampler = field(default_factory=FakeSampler)
 
     def __post_init__(self) -> None:
         self.start()
@@ -278,6 +280,10 @@ class FakeHost:
 
     def call_help(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return {"text": text("llamacpp", "help.txt"), "exit_status": 0}
+
+    def call_sample(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        process = None if self.process is None else (self.process.pid, self.process.argv)
+        return self.sampler.call(args, self.world.seconds, process)
 
     def call_measure(self, args: Mapping[str, Any]) -> dict[str, Any]:
         assert self.process is not None

@@ -40,7 +40,7 @@ class World:
     def acts(self) -> list[str]:
         """What was done to hosts or saved, with the journal's intents and outcomes; reading left out."""
         reading = ("hello", "host", "inspect", "status", "probe", "model", "help", "unit_verify", "stage", "measure",
-                   "generation", "standing")  # fmt: skip
+                   "generation", "standing", "sample")  # fmt: skip
         return [
             name
             for name in self.trace

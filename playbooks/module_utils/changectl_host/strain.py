@@ -45,14 +45,15 @@ def kernel_log(since: float) -> List[str]:
 
 def memory_events(pid: Optional[int], control_group: Optional[str]) -> Optional[Dict[str, int]]:
     """What the service's cgroup counted (oom_kill, oom, max, high); None: there is no such cgroup to read."""
-    group = control_group or _group_of(pid)
+    group = control_group or group_of(pid)
     if not group or group == "/":
         return None
     pairs = (line.split() for line in read_text(f"/sys/fs/cgroup{group}/memory.events").splitlines())
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()} or None
 
 
-def _group_of(pid: Optional[int]) -> Optional[str]:
+def group_of(pid: Optional[int]) -> Optional[str]:
+    """The unified cgroup of a process; None: there is none."""
     text = read(pid, "cgroup").decode(errors="replace") if pid else ""
     match = re.search(r"^0::(/.*)$", text, re.MULTILINE)
     return match.group(1) if match else None

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from changectl.core.engine_series import MetricTable
 from changectl.core.prometheus import Metrics, PageError, parse
 from changectl.core.settings import Setting, Value
 
@@ -158,6 +159,7 @@ class Engine(Protocol):
     has_help: bool  # whether the running program can be asked which flags it knows
     underscores: bool  # "_" and "-" are the same in flag names
     failure_lines: Sequence[FailureLine]
+    metric_table: MetricTable  # what its metrics page (`metrics` among `probes`) tells, by canonical names
 
     def setting(self, name: str) -> Setting:
         """Find a setting by canonical name, engine name, flag, environment variable or file key.

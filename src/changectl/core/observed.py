@@ -23,12 +23,13 @@ from changectl.core.observed_host import (
     ModelProblem,
     Nvml,
     Readable,
+    Sampled,
 )
 
 __all__ = [
     "Answer", "Capture", "CaptureFile", "EnvironmentFile", "FileFacts", "Gpu", "GpuDriver", "Hello", "Help",
     "HostFacts", "ManagerFacts", "Memory", "Model", "ModelFile", "ModelProblem", "Nvml", "Observed", "PortOwner",
-    "ProcessFacts", "Readable", "Status", "StatusProcess", "UnitVerify",
+    "ProcessFacts", "Readable", "Sampled", "Status", "StatusProcess", "UnitVerify",
 ]  # fmt: skip
 
 

@@ -110,3 +110,11 @@ class Nvml(Answer):
     gpus: list[Gpu] | None = None
     driver: str | None = None
     none: str | None = None
+
+
+class Sampled(Answer):
+    """The answer of `sample` with `once`: one look at host and service."""
+
+    look: Mapping[str, Any]
+    missing: Mapping[str, str] = Field(default_factory=dict)  # part of the look -> why it could not be read
+    threads: Mapping[str, str] = Field(default_factory=dict)  # thread -> what it calls itself

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from changectl.core.engine import Capacity, Cause, FailureLine, MemoryNeed, Pages, Source
+from changectl.core.engine_series import MetricTable
 from changectl.core.errors import InputError, Problem
 from changectl.core.settings import Setting, Value
 from changectl.engines import _help, _logs, _process, _values
@@ -24,6 +25,7 @@ class BaseEngine:
     underscores: bool = False
     suffixes: ClassVar[bool] = False  # whole numbers may be written 1k, 2M
     failure_lines: Sequence[FailureLine] = _logs.COMMON
+    metric_table: MetricTable = MetricTable()
 
     def setting(self, name: str) -> Setting:
         """Find a setting by canonical name, engine name, flag, environment variable or file key.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from changectl.core.engine import Capacity, FailureLine, MemoryNeed, Pages, Readiness, Source
+from changectl.core.engine_series import MetricTable, Series
 from changectl.core.settings import Setting, SettingType
 from changectl.engines import _logs, _process
 from changectl.engines._openai import OpenAIEngine
@@ -92,6 +93,19 @@ FAILURES: tuple[FailureLine, ...] = (
                 "the cause stands above this line", generic=True),
 )  # fmt: skip
 
+# The seconds are added up over requests and not counted. `prompt_tokens_total` leaves out what came from the cache.
+METRICS = MetricTable({
+    "prefill_time": (Series("llamacpp:prompt_seconds_total", "s"),),
+    "decode_time": (Series("llamacpp:tokens_predicted_seconds_total", "s"),),
+    "running": (Series("llamacpp:requests_processing"),),
+    "waiting": (Series("llamacpp:requests_deferred"),),
+    "kv_use": (Series("llamacpp:kv_cache_usage_ratio"),),  # gone from newer servers
+    "prompt_tokens": (Series("llamacpp:prompt_tokens_total"),),
+    "generated_tokens": (Series("llamacpp:tokens_predicted_total"),),
+    "cache_hits": (Series("llamacpp:prompt_tokens_cached_total"),),
+    "cache_queries": (Series("llamacpp:prompt_tokens_total", plus=("llamacpp:prompt_tokens_cached_total",)),),
+})  # fmt: skip
+
 
 class LlamaCpp(OpenAIEngine):
     """The server as started by flags or LLAMA_ARG_* variables."""
@@ -101,6 +115,7 @@ class LlamaCpp(OpenAIEngine):
     settings = SETTINGS
     precedence: Sequence[Source] = ("flags", "env")
     failure_lines = FAILURES
+    metric_table = METRICS
     counter: ClassVar[str] = "llamacpp:tokens_predicted_total"
     extra_pages: ClassVar[Sequence[tuple[str, str]]] = (("props", "/props"), ("slots", "/slots"))
 

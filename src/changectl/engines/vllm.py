@@ -12,6 +12,7 @@ from changectl.core.engine import Capacity, Cause, FailureLine, MemoryNeed, Page
 from changectl.core.settings import Setting
 from changectl.engines import _logs, _process, _values
 from changectl.engines._openai import OpenAIEngine
+from changectl.engines._vllm_metrics import METRICS
 from changectl.engines._vllm_settings import SETTINGS
 
 _START = r"vLLM API server version|non-default args:"
@@ -74,6 +75,7 @@ class Vllm(OpenAIEngine):
     underscores = True
     suffixes: ClassVar[bool] = True
     failure_lines = FAILURES
+    metric_table = METRICS
     counter: ClassVar[str] = "vllm:generation_tokens_total"
     extra_pages: ClassVar[Sequence[tuple[str, str]]] = (("version", "/version"),)
 

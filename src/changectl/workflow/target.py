@@ -113,9 +113,18 @@ class Target:
         }
         return Model.read(self.ask("model", args, timeout=DIGEST_TIMEOUT, progress=progress))
 
-    def pages(self, *, answer: bool = True, within: float | None = None) -> Pages:
-        """Ask the engine itself; with `answer` for a few real tokens too. `within`: seconds for each page at most."""
+    def pages(self, *, answer: bool = True, within: float | None = None, only: str | None = None) -> Pages:
+        """Ask the engine itself.
+
+        Args:
+            answer: also for a few real tokens.
+            within: seconds for each page at most.
+            only: the one page that is wanted; none comes back where the engine has no such page.
+        """
         requests = self.engine.probes(self.endpoint, self.service.model.name, self.auth, answer=answer)
+        requests = [one for one in requests if only in (None, one.name)]
+        if not requests:
+            return {}
         if within is not None:
             requests = [replace(one, timeout=min(within, one.timeout)) for one in requests]
         longest = sum(request.timeout for request in requests)

@@ -1,0 +1,178 @@
+"""A metrics page read by canonical names, in canonical units. What is not there is missing, and never zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from changectl.core.engine import Page
+from changectl.core.engine_series import BY_NAME, CANONICAL, TO_CANONICAL, Canonical, MetricTable, Series
+from changectl.core.prometheus import Metrics, PageError, Sample, parse
+
+NOT_EXPOSED = "not exposed"
+
+Buckets = tuple[tuple[float, float], ...]  # (upper edge, observations up to it), edges growing, the last one infinite
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One figure.
+
+    Attributes:
+        value: a gauge's value, a counter's count, or the sum of a time in seconds.
+        count: of a time: how many observations the sum holds; None: the page does not count them.
+        buckets: of a histogram.
+        parts: the very series that it was read from, as they stand on the page: of these, one alone may begin anew.
+    """
+
+    value: float
+    count: float | None = None
+    buckets: Buckets = ()
+    parts: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def mean(self) -> float | None:
+        """Per observation; None: none, or not counted."""
+        return self.value / self.count if self.count else None
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePage:
+    """All canonical names: each is either read or missing."""
+
+    readings: Mapping[str, Reading] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)  # name -> why
+
+    def value(self, name: str) -> float | None:
+        """The figure, None where it is missing. Raises KeyError: there is no such canonical name."""
+        BY_NAME[name]
+        return self.readings[name].value if name in self.readings else None
+
+
+def read_page(table: MetricTable, page: Page | None, model: str | None = None) -> EnginePage:
+    """Every canonical name of one page.
+
+    Args:
+        table: what the engine exposes, and where.
+        page: its metrics page; None: it was not asked for.
+        model: of several models on one page, the one that is meant; of a single one the name does not matter, since
+            a model may be served under several.
+    """
+    metrics, why = _understood(page)
+    if metrics is None:
+        return EnginePage(missing={row.name: why if table.series.get(row.name) else NOT_EXPOSED for row in CANONICAL})
+    readings: dict[str, Reading] = {}
+    missing: dict[str, str] = {}
+    for row in CANONICAL:
+        found = _first(row, table, metrics, model)
+        if isinstance(found, Reading):
+            readings[row.name] = found
+        else:
+            missing[row.name] = found
+    return EnginePage(readings, missing)
+
+
+def _understood(page: Page | None) -> tuple[Metrics | None, str]:
+    if page is None:
+        return None, "the metrics page was not asked for"
+    if not page.ok:
+        return None, f"the metrics page was not read: {page.said()}"
+    try:
+        return parse(page.body), ""
+    except PageError as error:
+        return None, f"the metrics page is not understood: {error}"
+
+
+def _first(row: Canonical, table: MetricTable, metrics: Metrics, model: str | None) -> Reading | str:
+    """The first spelling that the page has, or why there is no figure."""
+    why = NOT_EXPOSED
+    for series in table.series.get(row.name, ()):
+        why = "not on the metrics page"
+        found = _read(row, series, _Rows(metrics, table.model_label, model))
+        if found is not None:
+            return found
+    return why
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a page that are about our model."""
+
+    metrics: Metrics
+    label: str
+    model: str | None
+
+    def of(self, name: str) -> Sequence[Sample]:
+        found = self.metrics.find(name) or self.metrics.find(name.replace(":", "_"))
+        models = {sample.labels[self.label] for sample in found if self.label in sample.labels}
+        if len(models) < 2:
+            return found
+        return [sample for sample in found if sample.labels.get(self.label) == self.model]
+
+
+def _read(row: Canonical, series: Series, rows: _Rows) -> Reading | str | None:
+    """None: the page does not have it."""
+    factor = TO_CANONICAL[series.unit]
+    if series.histogram:
+        return _histogram(series.name, factor, rows)
+    found: list[Sample] = []
+    for name in (series.name, *series.plus):
+        of_name = rows.of(name)
+        if not of_name:
+            return None
+        found += of_name
+    counted = [one for one in found if all(one.labels.get(key) in values for key, values in series.where.items())]
+    if not counted:
+        return Reading(0.0) if series.none_is_zero else None
+    values = [one.value * factor for one in counted]
+    if not all(map(math.isfinite, values)):
+        return "the page says NaN or infinity"
+    value = max(values) if row.largest else math.fsum(values)
+    if row.unit == "share" and not 0 <= value <= 1:
+        return f"the page says {value:g}, which is no share"
+    if value < 0:
+        return f"the page says {value:g}, which cannot be"
+    return Reading(value, parts={_spelled(one): one.value for one in counted})
+
+
+def _histogram(name: str, factor: float, rows: _Rows) -> Reading | str | None:
+    sums, counts, edges = rows.of(f"{name}_sum"), rows.of(f"{name}_count"), rows.of(f"{name}_bucket")
+    if not sums or not counts:
+        return None
+    parts = {_spelled(one): one.value for one in (*sums, *counts, *edges)}
+    if not all(map(math.isfinite, parts.values())):
+        return "the page says NaN or infinity"
+    total = math.fsum(one.value for one in sums) * factor
+    count = math.fsum(one.value for one in counts)
+    return Reading(total, count, _buckets(edges, factor), parts)
+
+
+def _buckets(rows: Sequence[Sample], factor: float) -> Buckets:
+    """Several engines' buckets added up; none where their edges differ or are no numbers."""
+    summed: dict[float, float] = {}
+    seen: dict[float, int] = {}
+    for sample in rows:
+        try:
+            edge = float(sample.labels["le"]) * factor
+        except (KeyError, ValueError):
+            return ()
+        summed[edge] = summed.get(edge, 0.0) + sample.value
+        seen[edge] = seen.get(edge, 0) + 1
+    if len(set(seen.values())) > 1 or math.inf not in summed or any(map(math.isnan, summed)):
+        return ()
+    return tuple(sorted(summed.items()))
+
+
+def _spelled(sample: Sample) -> str:
+    labels = ",".join(f"{key}={value}" for key, value in sorted(sample.labels.items()))
+    return f"{sample.name}{{{labels}}}"
+
+
+def gauges_of(table: MetricTable) -> Iterator[str]:
+    """The series on a page that hold gauges, every spelling: what a sampler on the host has to keep of it."""
+    for row in CANONICAL:
+        if row.kind != "gauge":
+            continue
+        for series in table.series.get(row.name, ()):
+            yield from dict.fromkeys((series.name, series.name.replace(":", "_")))
