@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from changectl.core.errors import ChangectlError
 from changectl.core.observed import Model, Observed
 from changectl.core.stopping import stop_timeout
+from changectl.workflow.gate import Gate, OpenGate
 from changectl.workflow.lease import HostLease
 from changectl.workflow.ready import Deadline, NotReady, Ready, deadline_for, wait_ready
 from changectl.workflow.ready_record import came_up, failed, went_on
@@ -44,6 +45,7 @@ class Hold:
         outage: seconds in which this instance was stopped or loading.
         log_cursor: the log's end before the last start.
         python: the interpreter that the door runs on, where the inventory names none.
+        gate: what keeps users away while the instance is stopped.
     """
 
     target: Target
@@ -64,6 +66,7 @@ class Hold:
     outage: float = 0.0
     log_cursor: str | None = None
     python: str | None = None
+    gate: Gate = field(default_factory=OpenGate)
     _stopped_at: float = 0.0
     _log_end_known: bool = True
 

@@ -11,6 +11,7 @@ from changectl.core.observed import Observed
 from changectl.workflow.hold import Hold
 from changectl.workflow.proof import is_final, verify
 from changectl.workflow.ready import Deadline, NotReady, Ready
+from changectl.workflow.traffic import back_in_service
 
 REVERTED = "reverted"
 UNVERIFIED = "revert_unverified"
@@ -130,6 +131,7 @@ def _bring_back(hold: Hold) -> Restored:
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
     end = _prove(hold, ready)
     if end.outcome == REVERTED:
+        back_in_service(hold)
         hold.stand_down()
     return end
 

@@ -25,6 +25,7 @@ from changectl.workflow.restore import FAILED, LEFT, REVERTED, Restored, bring_b
 from changectl.workflow.step_run import StepRun
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
+from changectl.workflow.traffic import back_in_service, out_of_service
 from changectl.workflow.trial import Acceptance, still_good, still_written, try_change
 
 _KEPT = {
@@ -90,6 +91,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
         _checked(run, contacts)
         for attempt in run.attempts:
             _try(run, attempt, fresh_baseline=len(placed) > 1)
+            back_in_service(attempt)  # what serves users stays enough: one instance at a time
         return _close(run, _keep(run))  # kept is what is recorded as kept: if that fails, it goes back
     except NotKept as cause:
         return _undo(run, cause.reason, str(cause))
@@ -152,6 +154,7 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
 def _try(run: StepRun, attempt: Attempt, *, fresh_baseline: bool) -> None:
     """Try one instance; the verdict decides whether the next one follows."""
     run.tools.interrupts.check()
+    out_of_service(attempt)
     if run.acceptance.incident is not None:
         run.trials.append(mend(attempt, run.acceptance, run.acceptance.incident))
         return
