@@ -79,13 +79,12 @@ def load_service(name: str, project: Project) -> LoadedService:
 def _check_slo(service: Service) -> None:
     """Refuse limits on metrics that the service cannot give: they could never hold, or never be seen to."""
     lacking = _lacking(service)
-    problems = [
-        service.source.problem(
-            ("slo", str(guard.ref)), f"{guard.ref.metric.name} does not exist for this service: {why}"
-        )
-        for guard in service.slo
-        if (why := lacking.get(guard.ref.metric.name))
-    ]
+    problems = []
+    for guard in service.slo:
+        why, _, hint = lacking.get(guard.ref.metric.name, "").partition("; ")
+        if why:
+            message = f"{guard.ref.metric.name} does not exist for this service: {why}"
+            problems.append(service.source.problem(("slo", str(guard.ref)), message, hint))
     if problems:
         raise InputError(problems)
 
@@ -182,7 +181,13 @@ def _workload(
         message = f"there is no workload file {show(file)}"
         hint = f"paths are relative to the project's folder, {show(Path(project.root))}"
         raise InputError(named_in.problem(("conditions", "workload"), message, hint))
-    return written, workloads.load(read_bytes(file), show(file))
+    return written, workloads.load(read_bytes(file), show(file), _protocol(loaded))
+
+
+def _protocol(loaded: LoadedService | None) -> str | None:
+    """The protocol by which the service's workload is sent; None: not known."""
+    protocols = engines.load(loaded.service.engine.spec).protocols if loaded else ()
+    return next(iter(protocols), None)
 
 
 def _checks(plan: Plan | None, source: Source, project: Project) -> dict[str, Path]:

@@ -110,8 +110,11 @@ def _at_once(level: LevelMeasurement) -> float:
 
 
 def is_late(level: LevelMeasurement, seconds: float, share: float) -> bool:
-    """Whether the generator's own lateness is beyond `seconds` and beyond `share` of the median time to first token."""
-    first = level.value("ttft_user", "p50")
+    """Whether the generator's own lateness is beyond `seconds` and beyond `share` of the median time to first token.
+
+    Of answers that come whole it is the time to the whole one.
+    """
+    first = level.value("e2e_user" if level.has_no_meaning("ttft_user") else "ttft_user", "p50")
     return level.lag_p99 is not None and level.lag_p99 > max(seconds, share * (first or 0.0))
 
 
@@ -121,8 +124,10 @@ def work_ratio(old: LevelMeasurement, new: LevelMeasurement, index: int) -> floa
     Per answer and prompt, because a slower phase of fixed length gets through fewer prompts. None: not counted.
     """
     shared = sorted(old.per_prompt.keys() & new.per_prompt.keys())
-    total = sum(old.per_prompt[prompt][index] for prompt in shared)
-    return sum(new.per_prompt[prompt][index] for prompt in shared) / total if total else None
+    both = [(old.per_prompt[prompt][index], new.per_prompt[prompt][index]) for prompt in shared]
+    counted = [(before, after) for before, after in both if before is not None and after is not None]
+    total = sum(before for before, _ in counted)
+    return sum(after for _, after in counted) / total if total else None
 
 
 def unequal_work(old: LevelMeasurement, new: LevelMeasurement) -> str | None:

@@ -14,6 +14,7 @@ FORMAT = 1
 UNBOUNDED = "unbounded"  # how infinity is written in JSON, which has no number for it
 
 Statistics = Mapping[str, float | None]
+Work = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ class LevelMeasurement:
         in_flight_mean: requests under way over time, ramp and end of a closed level left out (see `in_flight`).
         in_flight_most: requests under way at most.
         goodput: share of scheduled requests within every latency limit of the slo; None: no limit, or data missing.
-        per_prompt: prompt -> (mean input tokens, mean output tokens) over good answers with counts.
+        per_prompt: prompt -> (mean input tokens, mean output tokens) over good answers with counts; None: input of a
+            later turn, which holds earlier answers, and output of answers that are not made of tokens.
     """
 
     name: str
@@ -68,7 +70,7 @@ class LevelMeasurement:
     in_flight_mean: float | None = None
     in_flight_most: int | None = None
     goodput: float | None = None
-    per_prompt: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    per_prompt: Mapping[str, Work] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:

@@ -10,7 +10,7 @@ from changectl.core import statistics
 from changectl.core.goodput import OF_REQUESTS, goodput, latency_limits
 from changectl.core.in_flight import in_flight
 from changectl.core.level_size import LevelSize
-from changectl.core.measured import LevelMeasurement, Measurement, Statistics
+from changectl.core.measured import LevelMeasurement, Measurement, Statistics, Work
 from changectl.core.metrics import Guard
 from changectl.core.records import OK, Record, parse_record, parse_records
 
@@ -73,7 +73,7 @@ def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo:
         failures=dict(sorted(Counter(record.cls for record in members if record.cls != OK).items())),
         latency={metric: _latency(metric, good, failed) for metric in LATENCIES},
         missing=_count(good, lambda record, metric: record.duration(metric) is None and not record.undefined(metric)),
-        undefined=_count(good, lambda record, metric: record.undefined(metric)),
+        undefined=_count(good, lambda record, metric: record.undefined(metric), (*LATENCIES, "out_tok_s")),
         window=window,
         rps_ok=len(good) / window if window else None,
         out_tok_s=tokens_out / window if window and tokens_out is not None else None,
@@ -100,8 +100,10 @@ def _latency(metric: str, good: Sequence[Record], failed: int) -> Statistics:
     return statistics.describe(values, failed)
 
 
-def _count(good: Sequence[Record], condition: Callable[[Record, str], bool]) -> dict[str, int]:
-    counts = {metric: sum(1 for record in good if condition(record, metric)) for metric in LATENCIES}
+def _count(
+    good: Sequence[Record], condition: Callable[[Record, str], bool], metrics: Sequence[str] = LATENCIES
+) -> dict[str, int]:
+    counts = {metric: sum(1 for record in good if condition(record, metric)) for metric in metrics}
     return {metric: count for metric, count in counts.items() if count}
 
 
@@ -145,12 +147,19 @@ def _sent_rate(members: Sequence[Record], size: LevelSize) -> float | None:
     return len(begun) / (size.lasts + overrun) if size.lasts + overrun > 0 else None
 
 
-def _per_prompt(good: Sequence[Record]) -> dict[str, tuple[float, float]]:
-    counts: dict[str, list[tuple[int, int]]] = {}
+def _per_prompt(good: Sequence[Record]) -> dict[str, Work]:
+    """What each prompt put in and got out; the input of a later turn holds the model's own answers, and is left out."""
+    counts: dict[str, list[tuple[int | None, int | None]]] = {}
     for record in good:
-        if record.n_in is not None and record.n_out is not None:
-            counts.setdefault(record.prompt, []).append((record.n_in, record.n_out))
+        work = (record.n_in if (record.turn or 1) == 1 else None, record.n_out)
+        if work != (None, None) and (record.whole or None not in (record.n_in, record.n_out)):
+            counts.setdefault(record.prompt, []).append(work)
     return {
-        prompt: (sum(n_in for n_in, _ in pairs) / len(pairs), sum(n_out for _, n_out in pairs) / len(pairs))
+        prompt: (_mean(n_in for n_in, _ in pairs), _mean(n_out for _, n_out in pairs))
         for prompt, pairs in sorted(counts.items())
     }
+
+
+def _mean(counts: Iterable[int | None]) -> float | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) / len(known) if known else None

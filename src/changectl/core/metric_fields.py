@@ -81,7 +81,7 @@ def _check_metric(name: str, info: ValidationInfo) -> None:
     metric = parse_metric(name, context.get("levels")).metric.name
     why = context.get("lacking", {}).get(metric)
     if why:
-        raise ValueError(f'"{metric}" does not exist for this service: {why}; name another metric')
+        raise ValueError(f'"{metric}" does not exist for this service: {why}')
 
 
 def _complaint(name: str, error: ValueError, *, key: bool) -> Fault:

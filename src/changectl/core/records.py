@@ -11,6 +11,9 @@ OK = "ok"
 EMPTY = "empty"
 CLIENT_LIMIT = "client_limit"  # the sender's own host had no room for the request: not the service's failure
 
+# What only answers have that come token by token.
+OF_TOKENS = ("ttft_user", "ttft_sent", "ttfo", "tpot", "icl_max", "out_tok_s")
+
 _INTEGERS = ("i", "stream", "round", "t_planned", "chunks")
 _OPTIONAL_INTEGERS = (
     "t_start",
@@ -25,6 +28,7 @@ _OPTIONAL_INTEGERS = (
     "cached",
     "max_gap_ns",
     "status",
+    "turn",
 )
 _TEXTS = ("level", "prompt", "cls")
 _OPTIONAL_TEXTS = ("finish", "error", "text_sha", "text")
@@ -61,11 +65,17 @@ class Record:
     error: str | None = None
     text_sha: str | None = None
     text: str | None = None
+    turn: int | None = None  # of a conversation, from 1
 
     @property
     def ok(self) -> bool:
         """Whether the request got a good, whole answer in time."""
         return self.cls == OK
+
+    @property
+    def whole(self) -> bool:
+        """Whether the answer came as one document, so that nothing of it was the first token."""
+        return self.t_last is not None and self.t_first is None
 
     @property
     def lag(self) -> float | None:
@@ -89,6 +99,8 @@ class Record:
 
     def undefined(self, metric: str) -> bool:
         """Whether the metric has no meaning for this answer (as against: its data is missing)."""
+        if self.whole:
+            return metric in OF_TOKENS
         if metric == "tpot":
             return self.n_out is not None and self.n_out < 2
         if metric == "icl_max":

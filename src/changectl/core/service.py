@@ -39,7 +39,7 @@ from changectl.core.grammar import Fault, Grammar, fault, faults, not_yet, valid
 from changectl.core.instances import Instances
 from changectl.core.load_fields import Requests
 from changectl.core.metric_fields import Guards
-from changectl.core.service_parts import Engine, ManagerField
+from changectl.core.service_parts import TENSORS, Engine, ManagerField
 from changectl.core.settings import Carrier
 from changectl.core.source import Source, read_yaml
 
@@ -155,6 +155,14 @@ class Service(Grammar):
         ]
         if found:
             raise faults(found)
+        return self
+
+    @model_validator(mode="after")
+    def _model_of_a_path_has_a_name(self) -> Self:
+        own = self.engine.generic
+        if own is not None and own.answer.protocol == TENSORS and self.model.name is None:
+            text = f"`{TENSORS}` has the model's name in its path, and none is said here"
+            raise faults([Fault(text, "add `name: ...`, as the server calls it", ("model",))])
         return self
 
     @property

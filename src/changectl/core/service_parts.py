@@ -8,12 +8,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
+from changectl.core import tensors
 from changectl.core.argv import Argv
 from changectl.core.fields import AbsolutePath, Line, Port, Unit, is_template, one_key, text_of
 from changectl.core.grammar import Fault, Grammar, fault, faults, nearest, not_yet
 
 _LATER_MANAGERS = ("compose", "supervisor")
-ANSWER_PROTOCOLS = ("openai_chat", "openai_completions")
+ANSWER_PROTOCOLS = ("kserve_v2", "openai_chat", "openai_completions", "openai_embeddings")
+TENSORS = "kserve_v2"  # the protocol whose requests are tensors and whose models stand in the path
 _READY = re.compile(r"(GET|HEAD|POST) (/\S*) ([1-5]\d\d)")
 
 
@@ -106,16 +108,40 @@ class GenericSetting(Grammar):
         return self
 
 
+def _tensors(value: Any) -> tuple[Mapping[str, Any], ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise fault("a list of tensors belongs here", f"write for example `inputs: [{tensors.EXAMPLE}]`")
+    typed = [tensors.from_texts(each) for each in value]
+    for each in typed:
+        if wrong := tensors.problem(each):
+            raise fault(wrong, f"write it like {tensors.EXAMPLE}")
+    return tuple(typed)
+
+
+Tensors = Annotated[
+    tuple[Mapping[str, Any], ...],
+    BeforeValidator(_tensors),
+    WithJsonSchema({"type": "array", "minItems": 1, "items": {"type": "object"}}),
+]
+
+
 class GenericAnswer(Grammar):
     """How a generic engine is asked for a real answer."""
 
     protocol: Line = Field(description="the protocol of its answers", examples=["openai_completions"])
+    inputs: Tensors | None = Field(
+        None, description="of `kserve_v2`: the tensors of one small request", examples=[f"[{tensors.EXAMPLE}]"]
+    )
 
     @model_validator(mode="after")
     def _known_protocol(self) -> Self:
         if self.protocol not in ANSWER_PROTOCOLS:
             hint = nearest(self.protocol, ANSWER_PROTOCOLS)
             raise faults([Fault(f"unknown protocol `{self.protocol}`", hint, ("protocol",))])
+        if self.protocol == TENSORS and self.inputs is None:
+            raise fault("nobody knows which tensors its model takes", f"add `inputs: [{tensors.EXAMPLE}]`")
+        if self.protocol != TENSORS and self.inputs is not None:
+            raise faults([Fault(f"`{self.protocol}` takes no tensors", "leave `inputs` out", ("inputs",))])
         return self
 
 

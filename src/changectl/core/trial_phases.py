@@ -56,6 +56,7 @@ def pooled_level(phases: Sequence[TrialPhase], name: str) -> LevelMeasurement:
         n=sum(level.n for level in levels),
         ok=sum(level.ok for level in levels),
         failures=dict(sorted(failures.items())),
+        undefined=sum((Counter(level.undefined) for level in levels), Counter[str]()),
         cache_hit=None if any(level.cache_hit is None for level in levels) else levels[0].cache_hit,
     )
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from changectl import loads
 from changectl.core.engine import Page, Pages, ProbeRequest, Readiness, Source
 from changectl.core.errors import InputError, Problem
 from changectl.core.settings import Setting
-from changectl.engines import _openai, _values
+from changectl.engines import _openai, _values, _whole
 from changectl.engines._base import BaseEngine
 
 _READY = re.compile(r"(?P<method>GET|HEAD|POST)\s+(?P<path>/\S*)\s+(?P<status>[1-5]\d\d)")
-_PROTOCOLS = ("openai_completions", "openai_chat")
 _TYPES = ("int", "float", "bool", "str", "json")
 _BELONGS = {"int": "write a whole number", "float": "write a number", "bool": "write true or false"}
 _SETTING_KEYS = {"flag", "env", "key", "type", "changes_answers"}
@@ -28,10 +28,11 @@ class Generic(BaseEngine):
     precedence: Sequence[Source] = ("flags", "env", "file")
     has_help = False  # an unknown program asked for help might start a second server
 
-    def __init__(self, ready: tuple[str, str, int], protocol: str | None, settings: Sequence[Setting],
+    def __init__(self, ready: tuple[str, str, int], answer: Mapping[str, Any] | None, settings: Sequence[Setting],
                  metrics: Mapping[str, str]) -> None:  # fmt: skip
         self.ready = ready
-        self.protocols = (protocol,) if protocol else ()
+        self.protocols = (str(answer["protocol"]),) if answer else ()
+        self.inputs = (answer or {}).get("inputs")
         self.settings = settings
         self.metrics = metrics
 
@@ -44,11 +45,24 @@ class Generic(BaseEngine):
         requests = [ProbeRequest("health", f"{base}{path}", method, headers)]
         page = self.metrics.get("page")
         if self.protocols:
-            requests.append(ProbeRequest("models", f"{base}/v1/models", headers=headers))
+            requests.append(ProbeRequest("models", f"{base}{self._models_path(model_name)}", headers=headers))
         if self.protocols and answer:
             requests += [ProbeRequest("metrics_before", f"{base}{page}", headers=headers)] if page else []
-            requests.append(_openai.answer_request(self.protocols[0], base, model_name, headers))
+            requests.append(self._answer_request(base, model_name, headers))
         return [*requests, ProbeRequest("metrics", f"{base}{page}", headers=headers)] if page else requests
+
+    @property
+    def _whole(self) -> bool:
+        """Whether answers come whole, and so not as text."""
+        return bool(self.protocols) and not loads.load(self.protocols[0]).STREAMED
+
+    def _models_path(self, model_name: str | None) -> str:
+        return "/v1/models" if self.inputs is None else _whole.model_path(model_name)
+
+    def _answer_request(self, base: str, model_name: str | None, headers: Mapping[str, str]) -> ProbeRequest:
+        if self._whole:
+            return _whole.answer_request(self.protocols[0], base, model_name, headers, self.inputs)
+        return _openai.answer_request(self.protocols[0], base, model_name, headers)
 
     def effective(self, pages: Pages, log: Sequence[str] = ()) -> dict[str, str]:  # noqa: ARG002 - part of the protocol
         """Nothing: a described engine does not say what it works with."""
@@ -61,7 +75,8 @@ class Generic(BaseEngine):
             said = "not asked" if health is None else health.said()
             waiting = health is not None and (health.error is not None or health.status == 503)
             return Readiness("loading" if waiting else "not_serving", f"health: {said}, expected {self.ready[2]}")
-        served = _openai.models(pages.get("models"))
+        models = pages.get("models")
+        served = _openai.models(models) if self.inputs is None else _whole.model(models)
         if served is not None and expected_model is not None and expected_model not in served:
             return Readiness("wrong_model", f"serves {', '.join(served) or 'no model'}, expected {expected_model}")
         if not self.protocols:
@@ -90,18 +105,23 @@ class Generic(BaseEngine):
 
     def _answered(self, pages: Pages) -> Readiness:
         page = pages.get("answer")
-        tokens = _openai.generated_tokens(page)
-        if tokens is None:
+        came = _whole.came(self.protocols[0], page) if self._whole else _tokens(page)
+        if came is None:
             return Readiness("not_serving", f"healthy, but no real answer: {page.said() if page else 'not asked'}")
         before, after = self._series("tokens", pages.get("metrics_before")), self.token_counter(pages)
         if before is not None and after is not None and after <= before:
             return Readiness("not_serving", f"answered, but its token counter stands still at {after:g}")
-        return Readiness("ready", f"answered {tokens} tokens")
+        return Readiness("ready", f"answered {came}")
 
     def _series(self, role: str, page: Page | None) -> float | None:
         name = self.metrics.get(role)
         metrics = page.metrics() if page and name else None
         return metrics.total(name) if metrics and name else None
+
+
+def _tokens(page: Page | None) -> str | None:
+    tokens = _openai.generated_tokens(page)
+    return None if tokens is None else f"{tokens} tokens"
 
 
 def make(description: Any) -> Generic:
@@ -122,19 +142,19 @@ def make(description: Any) -> Generic:
     rows = _mapping(parts.get("settings") or {}, "settings")
     settings = tuple(_setting(str(name), row) for name, row in rows.items())
     ready = (match["method"], match["path"], int(match["status"]))
-    return Generic(ready, _protocol(parts.get("answer")), settings, {key: str(value) for key, value in metrics.items()})
+    return Generic(ready, _answer(parts.get("answer")), settings, {key: str(value) for key, value in metrics.items()})
 
 
-def _protocol(answer: Any) -> str | None:
+def _answer(answer: Any) -> Mapping[str, Any] | None:
     if answer is None:
         return None
     parts = _mapping(answer, "answer")
-    _known(parts, {"protocol"}, "answer")
-    if parts.get("protocol") not in _PROTOCOLS:
+    _known(parts, {"protocol", "inputs"}, "answer")
+    if parts.get("protocol") not in loads.names():
         raise _problem(
-            f"unknown protocol {parts.get('protocol')!r}", "answer/protocol", f"known: {', '.join(_PROTOCOLS)}"
+            f"unknown protocol {parts.get('protocol')!r}", "answer/protocol", f"known: {', '.join(loads.names())}"
         )
-    return str(parts["protocol"])
+    return parts
 
 
 def _setting(name: str, row: Any) -> Setting:

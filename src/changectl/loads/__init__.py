@@ -1,7 +1,8 @@
 """How requests are written and answers read, one file per protocol.
 
 These files also travel to callers' hosts inside the load generator: standard library only, Python 3.8, nothing else of
-this package. A member has NAME, METRICS (what its answers let us measure), `build_request` and `classify`.
+this package. A member has NAME, METRICS (what its answers let us measure), STREAMED and `build_request`; one whose
+answers come piece by piece has `classify`, which reads an event, and one whose answers come whole has `read`.
 """
 
 from __future__ import annotations

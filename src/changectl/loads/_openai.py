@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     """What one event of a stream brought.
 
     `output` and `reasoning` are text, `tool` tells of a tool call; empty ones bring no token. `error`: the server says
-    that the answer failed. `done`: the end marker.
+    that the answer failed. `broken`: what came is no answer of this protocol. `done`: the end marker.
     """
 
     output: str = ""
@@ -36,6 +36,7 @@ class Piece(NamedTuple):
     finish: Optional[str] = None
     usage: Optional[Usage] = None
     error: Optional[str] = None
+    broken: Optional[str] = None
     done: bool = False
 
     @property
@@ -67,19 +68,19 @@ def request(path: str, own: Mapping[str, Any], settings: Mapping[str, Any]) -> R
 def classify(event: Event, choice: Callable[[Mapping[str, Any]], Piece]) -> Piece:
     """What an event brought; `choice` reads one member of its `choices`."""
     if event.name == "error":
-        return Piece(error=_short(event.data) or "error event")
+        return Piece(error=short(event.data) or "error event")
     if event.data.strip() == "[DONE]":
         return DONE
     try:
         message = json.loads(event.data)
     except ValueError:
-        return Piece(error="not JSON: " + _short(event.data))
+        return Piece(error="not JSON: " + short(event.data))
     if not isinstance(message, dict):
-        return Piece(error="not a JSON object: " + _short(event.data))
+        return Piece(error="not a JSON object: " + short(event.data))
     error = message_error(message)
     if error is not None:
         return Piece(error=error)
-    usage = _usage(message)
+    usage = usage_of(message)
     choices = message.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return Piece(usage=usage)
@@ -92,9 +93,9 @@ def message_error(message: Mapping[str, Any]) -> Optional[str]:
     error = message.get("error")
     if error:
         text = error.get("message") if isinstance(error, dict) else None
-        return _short(text if isinstance(text, str) and text else json.dumps(error))
+        return short(text if isinstance(text, str) and text else json.dumps(error))
     if message.get("object") == "error":
-        return _short(str(message.get("message") or "error object"))
+        return short(str(message.get("message") or "error object"))
     return None
 
 
@@ -108,20 +109,23 @@ def finish_of(choice: Mapping[str, Any]) -> Optional[str]:
     return text_of(choice.get("finish_reason")) or None
 
 
-def _usage(message: Mapping[str, Any]) -> Optional[Usage]:
+def usage_of(message: Mapping[str, Any]) -> Optional[Usage]:
+    """The token counts of an answer; None: it has none."""
     usage, timings = message.get("usage"), message.get("timings")
-    cached = _count(timings.get("cache_n")) if isinstance(timings, dict) else None
+    cached = count(timings.get("cache_n")) if isinstance(timings, dict) else None
     if not isinstance(usage, dict):
         return None if cached is None else Usage(None, None, cached)
     details = usage.get("prompt_tokens_details")
-    if isinstance(details, dict) and _count(details.get("cached_tokens")) is not None:
-        cached = _count(details.get("cached_tokens"))
-    return Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), cached)
+    if isinstance(details, dict) and count(details.get("cached_tokens")) is not None:
+        cached = count(details.get("cached_tokens"))
+    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), cached)
 
 
-def _count(value: Any) -> Optional[int]:
+def count(value: Any) -> Optional[int]:
+    """The number, where it can be one of things."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """The text as an error message takes it."""
     return text if len(text) <= 200 else text[:199] + "…"

@@ -8,9 +8,10 @@ from changectl.loads import _openai
 from changectl.loads._openai import METRICS, Piece, Request
 from changectl.loads._sse import Event
 
-__all__ = ["METRICS", "NAME", "build_request", "classify"]
+__all__ = ["METRICS", "NAME", "STREAMED", "build_request", "classify"]
 
 NAME = "openai_chat"
+STREAMED = True
 
 
 def build_request(prompt: Mapping[str, Any], settings: Mapping[str, Any]) -> Request:

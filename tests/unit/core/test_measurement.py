@@ -250,3 +250,10 @@ def test_what_began_before_it_was_due_stays_as_it_is_and_keeps_its_place() -> No
     assert level.value("ttft_sent") == pytest.approx(0.021)
     assert level.sent_rate == pytest.approx(60 / (6 - 0.001))
     assert [one.i for one in early] == list(range(60))
+
+
+def test_input_of_a_later_turn_is_not_the_prompts_own() -> None:
+    first = record(0, prompt="c#1", turn=1, n_in=8, n_out=4)
+    later = [record(i, prompt="c#2", turn=2, n_in=n_in, n_out=4) for i, n_in in ((1, 16), (2, 24))]
+
+    assert low(first, *later).levels[0].per_prompt == {"c#1": (8.0, 4.0), "c#2": (None, 4.0)}

@@ -223,14 +223,14 @@ def test_an_expected_loss_is_refused() -> None:
 
 
 def test_a_metric_that_the_service_cannot_give_is_refused() -> None:
-    lacking = {"kv_capacity": "an engine declared as generic does not say it"}
+    lacking = {"kv_capacity": "an engine declared as generic does not say it; name another metric instead"}
     text = changed(PLAN, "rps_ok at peak: +10%", "kv_capacity: +10%")
 
     place, path, message, hint = only(plan_problems(text, lacking=lacking))
 
     assert (place, path) == ("plan.yml:10:14", "steps/1/expect/kv_capacity")
     assert message == '"kv_capacity" does not exist for this service: an engine declared as generic does not say it'
-    assert hint == "name another metric"
+    assert hint == "name another metric instead"
 
 
 def test_a_check_has_to_be_a_python_file() -> None:

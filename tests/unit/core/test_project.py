@@ -103,3 +103,11 @@ def test_a_metric_is_lacking_only_where_no_protocol_gives_it() -> None:
     assert set(lacking_metrics("vllm", ("openai_completions", "openai_chat"))) == set()
     assert set(lacking_metrics("generic", ("openai_completions",))) == {"ttfo", "kv_capacity"}
     assert set(lacking_metrics("generic", ())) == {"kv_capacity"}
+
+
+def test_whoever_limits_the_first_token_of_whole_answers_is_told_what_to_limit_instead() -> None:
+    lacking = lacking_metrics("generic", ("openai_embeddings",))
+
+    assert lacking["ttft_user"] == "its answers come whole and not token by token; name `e2e_user` instead"
+    assert lacking["out_tok_s"].endswith("name `rps_ok` instead")
+    assert not {"e2e_user", "rps_ok", "failures", "goodput"} & set(lacking)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.core.grammar_samples import COMMAND_SERVICE, SERVICE, changed, only, service_problems
+from tests.unit.core.grammar_samples import COMMAND_SERVICE, SERVICE, changed, only, read_service, service_problems
 
 
 def mistake(text: str, old: str, new: str) -> tuple[str, str, str, str]:
@@ -29,6 +29,44 @@ def test_an_unknown_protocol_names_the_known_ones() -> None:
     assert (place, path) == ("chat.yml:9:24", "engine/generic/answer/protocol")
     assert message == "unknown protocol `openai_completion`"
     assert hint.startswith("did you mean `openai_completions`?")
+
+
+KSERVE = """answer:
+      protocol: kserve_v2
+      inputs: [{name: x, shape: [1, 2], datatype: FP32, data: ["0.5", 1e3]}]"""
+COMPLETIONS = "answer: {protocol: openai_completions}"
+
+
+def kserve(old: str = "", new: str = "") -> str:
+    named = changed(COMMAND_SERVICE, "model: {path: model.gguf}", "model: {path: model.gguf, name: iris}")
+    text = changed(named, COMPLETIONS, KSERVE)
+    return changed(text, old, new) if old else text
+
+
+def test_a_server_of_tensors_says_what_one_request_of_it_looks_like() -> None:
+    generic = read_service(kserve()).engine.generic
+
+    assert generic is not None
+    assert generic.answer.inputs == ({"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [0.5, 1000.0]},)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "message"),
+    [
+        ("datatype: FP32", "datatype: float", "engine/generic/answer/inputs", "`datatype` has to be one of BOOL"),
+        ("[1, 2]", "[1, 3]", "engine/generic/answer/inputs", "`data` has 2 values, and the shape [1, 3] declares 3"),
+        ('"0.5"', "half", "engine/generic/answer/inputs", "`data` holds a value that is no FP32"),
+        (", name: iris", "", "model", "`kserve_v2` has the model's name in its path, and none is said here"),
+        (KSERVE, "answer: {protocol: kserve_v2}", "engine/generic/answer", "nobody knows which tensors"),
+        ("kserve_v2", "openai_chat", "engine/generic/answer/inputs", "`openai_chat` takes no tensors"),
+    ],
+)
+def test_a_mistake_about_tensors_is_named_where_it_stands(old: str, new: str, path: str, message: str) -> None:
+    _, found, said, hint = only(service_problems(kserve(old, new)))
+
+    assert found == path
+    assert said.startswith(message)
+    assert hint
 
 
 def test_a_unit_without_suffix_is_completed() -> None:

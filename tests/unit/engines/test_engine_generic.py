@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -119,3 +120,42 @@ def test_probes_follow_the_description() -> None:
 def test_what_is_not_understood_is_refused_with_its_path(changed: dict[str, Any], path: str) -> None:
     with pytest.raises(InputError, match=path):
         make({**DESCRIPTION, **changed})
+
+
+TENSOR = {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [0.5, 1.5]}
+KSERVE = {"answer": {"protocol": "kserve_v2", "inputs": [TENSOR]}, "metrics": None}
+OUTPUT = {"name": "y", "shape": [1], "datatype": "INT64", "data": [3]}
+HEALTHY = {"health": page("")}
+
+
+def requests(found: Generic, model: str | None) -> dict[str, Any]:
+    return {request.name: request for request in found.probes("http://h:1", model, None)}
+
+
+def test_an_embedding_server_is_ready_when_it_has_answered_with_a_vector() -> None:
+    found = engine(answer={"protocol": "openai_embeddings"}, metrics=None)
+    asked = requests(found, "m")
+    good = page('{"data": [{"embedding": [0.5, 1.5, 2.5]}], "usage": {"prompt_tokens": 1}}')
+
+    assert (asked["models"].url, asked["answer"].url) == ("http://h:1/v1/models", "http://h:1/v1/embeddings")
+    assert json.loads(asked["answer"].body)["input"]
+    assert found.readiness({**HEALTHY, "answer": good}, "m").detail == "answered 3 numbers"
+    assert found.readiness({**HEALTHY, "answer": page('{"data": []}')}, "m").state == "not_serving"
+    assert found.readiness({**HEALTHY, "answer": ANSWER}, "m").state == "not_serving"
+
+
+def test_a_server_of_tensors_is_asked_with_the_declared_ones_and_for_its_model_by_name() -> None:
+    found = engine(**KSERVE)
+    asked = requests(found, "iris")
+    named, other = page('{"name": "iris", "versions": []}'), page('{"name": "lily"}')
+    good = page(json.dumps({"model_name": "iris", "outputs": [OUTPUT]}))
+
+    assert (asked["models"].url, asked["answer"].url) == (
+        "http://h:1/v2/models/iris",
+        "http://h:1/v2/models/iris/infer",
+    )
+    assert json.loads(asked["answer"].body) == {"inputs": [TENSOR]}
+    assert found.readiness({**HEALTHY, "models": named, "answer": good}, "iris").detail == "answered y INT64"
+    assert found.readiness({**HEALTHY, "models": other, "answer": good}, "iris").state == "wrong_model"
+    assert found.readiness({**HEALTHY, "answer": page("{}", 404)}, "iris").state == "not_serving"
+    assert found.readiness({**HEALTHY, "answer": page('{"error": "no model"}')}, "iris").state == "not_serving"

@@ -16,7 +16,7 @@ SETTINGS = {"model": "m", "max_tokens": 5, "seed": 3}
 
 
 def test_every_protocol_in_the_folder_is_loaded_by_its_name() -> None:
-    assert loads.names() == ("openai_chat", "openai_completions")
+    assert loads.names() == ("kserve_v2", "openai_chat", "openai_completions", "openai_embeddings")
     for name in loads.names():
         member = loads.load(name)
         assert name == member.NAME
@@ -25,7 +25,7 @@ def test_every_protocol_in_the_folder_is_loaded_by_its_name() -> None:
 
 
 def test_an_unknown_protocol_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="openai_chat, openai_completions"):
+    with pytest.raises(InputError, match="openai_chat, openai_completions, openai_embeddings"):
         loads.load("grpc")
 
 

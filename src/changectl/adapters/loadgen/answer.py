@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
+from changectl.adapters.loadgen.job import Item
 from changectl.loads import _openai
 from changectl.loads._sse import Event, EventReader
 
 TEXT_CAP = 500
+PLAIN_CAP = 64 << 10  # bytes of an answer that should have been a stream: enough for what it says
+WHOLE_CAP = 64 << 20  # bytes of an answer that comes whole
 ERROR_CAP = 200
 
 # Why an exchange ended.
@@ -23,14 +26,14 @@ MALFORMED = "malformed"  # what came is not HTTP
 class Answer:
     """Collects what one response brings. Times are whatever the caller stamps."""
 
-    def __init__(self, classify: Any, *, may_be_empty: bool, keep_text: bool) -> None:
-        self._classify = classify
-        self._may_be_empty = may_be_empty
-        self._keep_text = keep_text
+    def __init__(self, protocol: Any, item: Item) -> None:
+        self._protocol = protocol
+        self._item = item
+        self._keeps_text = item.quality or bool(item.follow_ups) or item.expected is not None
         self._events = EventReader()
         self._digest = hashlib.sha256()
-        self._text = ""
-        self._plain = b""  # the body of an answer that is no event stream
+        self._texts: List[str] = []
+        self._plain = bytearray()  # the body of an answer that is no event stream
         self._streaming = False
         self.status: Optional[int] = None
         self.t_headers: Optional[int] = None
@@ -49,12 +52,14 @@ class Answer:
         """The status line and the headers came."""
         self.status = status
         self.t_headers = now
-        self._streaming = 200 <= status < 300 and content_type.split(";")[0].strip().lower() == "text/event-stream"
+        streams = content_type.split(";")[0].strip().lower() == "text/event-stream"
+        self._streaming = self._protocol.STREAMED and 200 <= status < 300 and streams
 
     def body(self, data: bytes, now: int) -> None:
         """A part of the body came."""
         if not self._streaming:
-            self._plain += data[: 65536 - len(self._plain)]
+            most = PLAIN_CAP if self._protocol.STREAMED else WHOLE_CAP
+            self._plain += data[: most - len(self._plain)]
             return
         for event in self._events.feed(data):
             self._event(event, now)
@@ -63,11 +68,24 @@ class Answer:
         """The body is whole."""
         for event in self._events.finish():
             self._event(event, now)
+        if not self._protocol.STREAMED and self.status is not None and 200 <= self.status < 300:
+            self._whole(now)
+
+    def _whole(self, now: int) -> None:
+        if len(self._plain) >= WHOLE_CAP:
+            self.broken = "the answer is larger than {} MiB".format(WHOLE_CAP >> 20)
+            return
+        piece = self._protocol.read(self._plain.decode("utf-8", "replace"))
+        self.error, self.broken, self.done = piece.error, piece.broken, piece.done
+        if piece.usage is not None:
+            self.usage = piece.usage
+        if piece.finish is not None:
+            self.finish, self.t_last = piece.finish, now
 
     def _event(self, event: Event, now: int) -> None:
         if self.done or self.error is not None:
             return
-        piece = self._classify(event)
+        piece = self._protocol.classify(event)
         if piece.error is not None:
             self.error = piece.error
             return
@@ -90,8 +108,13 @@ class Answer:
             if self.t_first_output is None:
                 self.t_first_output = now
             self._digest.update(piece.output.encode("utf-8", "replace"))
-            if self._keep_text and len(self._text) < TEXT_CAP:
-                self._text = (self._text + piece.output)[:TEXT_CAP]
+            if self._keeps_text:
+                self._texts.append(piece.output)
+
+    @property
+    def said(self) -> str:
+        """The answer's text without its reasoning, where something has to be done with it."""
+        return "".join(self._texts)
 
     def outcome(self, ended: str) -> str:
         """The class of failure, or "ok"; may fill in `error`."""
@@ -104,13 +127,30 @@ class Answer:
         if ended == DEADLINE and not self.done:
             return "read_timeout" if self.t_headers is None else "late"
         if self.status is not None and not self._streaming and ended == COMPLETE:
-            return self._not_streamed()
+            return self._not_streamed() if self._protocol.STREAMED else self._not_whole() or "ok"
         if ended in (MALFORMED, CUT) and not self.done:
             self.error = self.broken or "the connection ended before the answer did"
             return "malformed" if ended == MALFORMED else "truncated"
-        if self.chunks == 0 and not self._may_be_empty:
+        if self.chunks == 0 and not self._item.may_be_empty:
             return "empty"
-        return "ok" if self.done or self.finish is not None else "truncated"
+        if not self.done and self.finish is None:
+            return "truncated"
+        return "ok" if self._is_expected() else "unexpected"
+
+    def _is_expected(self) -> bool:
+        """Whether the text that has to be in the answer is there; upper case and line breaks do not matter."""
+        expected = self._item.expected
+        if expected is None or _plain(expected) in _plain(self.said):
+            return True
+        self.error = "the answer does not contain {}".format(json.dumps(expected[:ERROR_CAP], ensure_ascii=False))
+        return False
+
+    def _not_whole(self) -> str:
+        """The class of failure of an answer that came whole; "": it is good."""
+        if self.broken is not None:
+            self.error = self.broken
+            return "malformed"
+        return "" if self.finish is not None else "empty"
 
     def _refusal(self, status: int) -> str:
         self.error = self._plain_error() or "HTTP status {}".format(status)
@@ -150,8 +190,12 @@ class Answer:
             "status": self.status,
             "error": self.error,
             "text_sha": self._digest.hexdigest() if self.chunks else None,
-            "text": self._text if self._keep_text else None,
+            "text": self.said[:TEXT_CAP] if self._item.quality else None,
         }
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def _later(old: _openai.Usage, new: _openai.Usage) -> _openai.Usage:

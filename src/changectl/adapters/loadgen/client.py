@@ -39,10 +39,12 @@ class Client:
         for exchange in list(self._open):
             exchange.abort()
 
-    async def record(self, level: Level, item: Item, place: Dict[str, int], t_planned: int) -> Dict[str, Any]:
-        """Send one prompt and say what became of it; times in nanoseconds since the phase started."""
+    async def record(
+        self, level: Level, item: Item, place: Dict[str, Any], t_planned: int
+    ) -> Tuple[Dict[str, Any], str]:
+        """Send one prompt and say what became of it, in nanoseconds since the phase started, and what it said."""
         t_start = perf_counter_ns()
-        answer = Answer(self._protocol.classify, may_be_empty=item.may_be_empty, keep_text=item.quality)
+        answer = Answer(self._protocol, item)
         request, body = self._request(level, item, place["round"])
         exchange = Exchange(request, body, answer)
         deadline = asyncio.get_running_loop().time() + self._job.deadline - (t_start - t_planned) / 1e9
@@ -57,9 +59,9 @@ class Client:
             outcome, answer.error = failure
         t_end = exchange.t_end if exchange.t_end is not None else perf_counter_ns()
         record = answer.fields()
-        record.update(place, level=level.name, prompt=item.id, cls=outcome)
+        record.update(place, level=level.name, prompt=item.name, turn=item.turn, cls=outcome)
         record.update(t_planned=t_planned, t_start=t_start, t_sent=exchange.t_sent, t_end=t_end)
-        return self._relative(record)
+        return self._relative(record), answer.said
 
     def _request(self, level: Level, item: Item, round_number: int) -> Tuple[h11.Request, bytes]:
         job = self._job

@@ -50,13 +50,27 @@ class Level(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One prompt of the workload."""
+    """One request of the workload: a prompt, or one turn of a conversation."""
 
     id: str
-    content: Mapping[str, Any]  # {"prompt": text} or {"messages": [...]}
+    content: Mapping[str, Any]  # {"prompt": text}, {"messages": [...]} or {"inputs": [...]}
     max_tokens: int
-    may_be_empty: bool
-    quality: bool  # sent unsalted, its answer's text is recorded
+    may_be_empty: bool = False
+    quality: bool = False  # sent unsalted, its answer's text is recorded
+    expected: Optional[str] = None  # text that a good answer contains
+    turn: Optional[int] = None  # of a conversation, from 1
+    follow_ups: Tuple[str, ...] = ()  # what the user says next, once this is answered
+
+    @property
+    def name(self) -> str:
+        """How records name it."""
+        return self.id if self.turn is None else "{}#{}".format(self.id, self.turn)
+
+    def followed(self, answer: str) -> "Item":
+        """The conversation's next turn: all that was said so far, this answer too, and what the user says next."""
+        said = [{"role": "assistant", "content": answer}, {"role": "user", "content": self.follow_ups[0]}]
+        content = {"messages": [*self.content["messages"], *said]}
+        return self._replace(content=content, turn=(self.turn or 1) + 1, follow_ups=self.follow_ups[1:])
 
 
 class Job(NamedTuple):
@@ -103,7 +117,7 @@ def parse_job(text: str) -> Job:
         protocol=protocol,
         headers=_headers(_get(raw, "headers", dict, {})),
         model=_get(raw, "model", str),
-        workload=_workload(_get(raw, "workload", list)),
+        workload=_workload(_get(raw, "workload", list), streamed=loads.load(protocol).STREAMED),
         levels=_levels(raw),
         salt=_get(raw, "salt", str),
         seed=_get(raw, "seed", int, 0),
@@ -162,8 +176,8 @@ def _endpoint(url: str) -> Endpoint:
     return Endpoint(tls, parts.hostname, port or (443 if tls else 80), parts.path.rstrip("/"))
 
 
-def _workload(raw: List[Any]) -> List[Item]:
-    items = [_item(member) for member in raw]
+def _workload(raw: List[Any], *, streamed: bool) -> List[Item]:
+    items = [_item(member, streamed=streamed) for member in raw]
     if not items:
         raise JobError("the workload is empty")
     if len({item.id for item in items}) != len(items):
@@ -171,19 +185,41 @@ def _workload(raw: List[Any]) -> List[Item]:
     return items
 
 
-def _item(raw: Any) -> Item:
+def _item(raw: Any, *, streamed: bool) -> Item:
     if not isinstance(raw, dict):
         raise JobError("a member of the workload is not an object")
-    content = {name: raw[name] for name in ("prompt", "messages") if raw.get(name) is not None}
-    if len(content) != 1:
-        raise JobError('prompt {!r} needs either "prompt" or "messages"'.format(raw.get("id")))
-    kind = str if "prompt" in content else list
-    _get(content, next(iter(content)), kind)
-    max_tokens = _get(raw, "max_tokens", int)
+    # What comes whole is not made token by token, and nothing limits how many there are.
+    max_tokens = _get(raw, "max_tokens", int, *(() if streamed else (1,)))
     if max_tokens < 1:
         raise JobError("max_tokens must be at least 1")
-    quality = _get(raw, "quality", bool, False)
-    return Item(_get(raw, "id", str), content, max_tokens, raw.get("expect") == "empty", quality)
+    expect = raw.get("expect")
+    turns = _get(raw, "turns", list, [])
+    return Item(
+        id=_get(raw, "id", str),
+        content=_content(raw, turns),
+        max_tokens=max_tokens,
+        may_be_empty=expect == "empty",
+        quality=_get(raw, "quality", bool, False),
+        expected=_get(expect, "contains", str) if isinstance(expect, dict) else None,
+        turn=1 if turns else None,
+        follow_ups=tuple(turns[1:]),
+    )
+
+
+def _content(raw: Mapping[str, Any], turns: List[Any]) -> Mapping[str, Any]:
+    """What is sent: of a conversation the first turn."""
+    content = {name: raw[name] for name in ("prompt", "messages", "inputs", "turns") if raw.get(name) is not None}
+    if len(content) != 1:
+        raise JobError('{!r} needs one of "prompt", "messages", "turns" and "inputs"'.format(raw.get("id")))
+    if not turns:
+        (name,) = content
+        _get(content, name, str if name == "prompt" else list)
+        return content
+    if not all(isinstance(turn, str) for turn in turns):
+        raise JobError("a turn of {!r} is no text".format(raw.get("id")))
+    system = _get(raw, "system", str, None)
+    opening = [] if system is None else [{"role": "system", "content": system}]
+    return {"messages": [*opening, {"role": "user", "content": turns[0]}]}
 
 
 def _levels(raw: Mapping[str, Any]) -> List[Level]:

@@ -7,6 +7,7 @@ from time import perf_counter_ns
 from typing import Any, Dict, List
 
 from changectl.adapters.loadgen.client import Client
+from changectl.adapters.loadgen.deck import Deck
 from changectl.adapters.loadgen.job import Item, Level
 
 STOP_CHECK = 0.1  # seconds after which a wait asks whether the program was told to stop
@@ -17,7 +18,7 @@ class LevelRun:
 
     def __init__(self, level: Level, workload: List[Item], client: Client, phase_start_ns: int) -> None:
         self._level = level
-        self._workload = workload
+        self._deck = Deck(workload)
         self._client = client
         self._phase_start_ns = phase_start_ns
         self._start_ns = 0
@@ -51,10 +52,12 @@ class LevelRun:
 
     async def _send(self, index: int, stream: int, t_planned: int) -> Dict[str, Any]:
         """Send a request that is due now, and keep its record."""
-        item = self._workload[index % len(self._workload)]
-        place = {"i": index, "stream": stream, "round": index // len(self._workload)}
-        record = await self._client.record(self._level, item, place, t_planned)
+        item, round_number = self._deck.take()
+        place = {"i": index, "stream": stream, "round": round_number}
+        record, said = await self._client.record(self._level, item, place, t_planned)
         self.records.append(record)
+        if record["cls"] == "ok":
+            self._deck.answered(item, round_number, said)
         return record
 
     async def _until(self, moment: int) -> None:

@@ -85,9 +85,11 @@ def salt(phase: str, level: str, round_number: int, prompt: str) -> str:
 
 
 def salted(content: Mapping[str, Any], prefix: str) -> Dict[str, Any]:
-    """The prompt, or the first message that has text, with the prefix in front."""
+    """The prompt, or the first message that has text, with the prefix in front; tensors as they are."""
     if "prompt" in content:
         return {"prompt": prefix + content["prompt"]}
+    if "messages" not in content:
+        return dict(content)
     messages: List[Any] = list(content["messages"])
     for position, message in enumerate(messages):
         text = message.get("content") if isinstance(message, dict) else None

@@ -1,0 +1,35 @@
+"""Which request is next: a conversation's next turn, where one waits for it, or else the next entry of the workload."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Deque, List, Tuple
+
+from changectl.adapters.loadgen.job import Item
+
+
+class Deck:
+    """The workload of one level, dealt round after round.
+
+    A turn can only be sent when the one before it is answered, for the answer is part of it. It goes out next then: in
+    a closed level on the stream that has just got the answer, in an open one when the next request is due. So a level
+    sends as many requests at a time, or a second, as it is to, whatever they are. After a failed turn a conversation
+    cannot go on: its other turns are not sent.
+    """
+
+    def __init__(self, workload: List[Item]) -> None:
+        self._workload = workload
+        self._dealt = 0
+        self._waiting: Deque[Tuple[Item, int]] = deque()
+
+    def take(self) -> Tuple[Item, int]:
+        """The next request, and the round in which its entry was dealt."""
+        if self._waiting:
+            return self._waiting.popleft()
+        number, self._dealt = self._dealt, self._dealt + 1
+        return self._workload[number % len(self._workload)], number // len(self._workload)
+
+    def answered(self, item: Item, round_number: int, answer: str) -> None:
+        """A request got this good answer; a conversation goes on with it."""
+        if item.follow_ups:
+            self._waiting.append((item.followed(answer), round_number))
