@@ -86,6 +86,7 @@ class FakeHost:
     prepares: float = 0.0  # seconds of ExecStartPre=
     waits_to_restart: bool = False  # systemd's auto-restart, between two starts
     speed: Callable[[list[str], int], tuple[int, int]] = calm
+    answers: Callable[[list[str], str], str] = lambda argv, prompt: "once upon a time"  # to quality prompts
     refuses: Callable[[list[str]], str | None] = lambda argv: None  # the log line of an engine that does not start
     reported: Callable[[list[str]], dict[str, Any]] = lambda argv: {}  # what /props says otherwise
     on_start: Callable[[FakeHost], None] = lambda host: None
@@ -287,10 +288,11 @@ class FakeHost:
 
     def call_measure(self, args: Mapping[str, Any]) -> dict[str, Any]:
         assert self.process is not None
+        argv, workload = self.process.argv, args["job"]["workload"]
         records = [
-            record
+            fake_load.answered(record, workload, lambda prompt: self.answers(argv, prompt))
             for level in args["job"]["levels"]
-            for record in self._records(level, Speed(*self.speed(self.process.argv, level.get("streams", 1))))
+            for record in self._records(level, Speed(*self.speed(argv, level.get("streams", 1))))
         ]
         self.world.seconds += 5
         data = "\n".join(json.dumps(record) for record in records).encode()

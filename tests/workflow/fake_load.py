@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,17 @@ def records(level: Mapping[str, Any], speed: Speed, requests: int, drag: float =
         drag: how many times the time of its schedule the generator takes for an open level.
     """
     return _closed(level, speed, requests) if "streams" in level else _open(level, speed, drag)
+
+
+def answered(
+    record: dict[str, Any], workload: Sequence[Mapping[str, Any]], say: Callable[[str], str]
+) -> dict[str, Any]:
+    """The record of the workload's next request, with what was answered where it is a quality prompt."""
+    item = workload[record["i"] % len(workload)]
+    if not item.get("quality"):
+        return record
+    text = say(item["id"])
+    return {**record, "prompt": item["id"], "text": text, "text_sha": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _closed(level: Mapping[str, Any], speed: Speed, requests: int) -> list[dict[str, Any]]:

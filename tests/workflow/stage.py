@@ -71,6 +71,7 @@ class Stage:
     world: World = field(default_factory=World)
     answer: bool = False  # what a person says when asked
     asked: list[str] = field(default_factory=list)
+    workload: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "p", "prompt": "once"}])
 
     def __post_init__(self) -> None:
         self.hosts = {name: FakeHost(name, self.world) for name in self.names}
@@ -103,8 +104,7 @@ class Stage:
 
     def order(self, text: str, checks: tuple[str, ...] = ()) -> Order:
         plan = plans.load(text, "plan.yml", kinds=kinds.specs(), levels=("normal",))
-        workload = [{"id": "p", "prompt": "once"}]
-        return Order(plan, "plan.yml", text, "digest", self.service, self.placed, workload, {1: checks})
+        return Order(plan, "plan.yml", text, "digest", self.service, self.placed, self.workload, {1: checks})
 
     def apply(self, *slots: int, extra: str = "", checks: tuple[str, ...] = ()) -> RunEnd:
         return apply(self.order(plan_text(*slots, extra=extra), checks), self.tools)

@@ -90,6 +90,8 @@ def own_cgroup(host: FakeHost) -> None:
         lambda host: host.log.append("chat.service: A process of this unit has been killed by the OOM killer."),
         lambda host: host.kernel_log.append("Out of memory: Killed process 7 (llama-server)"),
         lambda host: host.kernel_log.append("NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."),
+        lambda host: host.log.append("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        lambda host: host.log.append("ggml_cuda_compute_forward: CUDA error: an illegal memory access was encountered"),
     ],
 )
 def test_a_host_that_breaks_down_under_the_new_configuration_has_regressed(change: Callable[[FakeHost], None]) -> None:

@@ -10,7 +10,7 @@ from changectl.core.units import OUTPUT_RATE, RATE, SECONDS, SHARE, TOKENS
 STATISTICS = ("p50", "p95", "p99", "mean")
 CLASSES = ("interactive", "offline")
 
-Source = Literal["load", "start", "engine"]
+Source = Literal["load", "start", "engine", "answers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Metric:
         floor: differences smaller than this (in `unit`) are never harm.
         margins: per service class, the default relative margin (absolute for shares) of the median or of the figure;
             a class that is not named does not guard this metric.
-        source: "load": from the generator's requests; "start": from starting the service; "engine": the engine says it.
+        source: "load": from the generator's requests; "start": from starting the service; "engine": the engine says it;
+            "answers": from comparing the answers of both configurations.
         per_level: whether it exists once per load level, or once per phase.
     """
 
@@ -109,6 +110,22 @@ _CATALOGUE = (
         "tokens that the engine's context cache holds",
         margins=_BOTH,
         source="engine",
+        per_level=False,
+    ),
+    Metric(
+        "disagreement",
+        SHARE,
+        "lower",
+        "share of the answers to quality prompts that are not what the saved configuration answers",
+        source="answers",
+        per_level=False,
+    ),
+    Metric(
+        "wrong_answers",
+        SHARE,
+        "lower",
+        "share of the answers to quality prompts without the text that the workload expects in them",
+        source="answers",
         per_level=False,
     ),
 )

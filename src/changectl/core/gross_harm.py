@@ -18,7 +18,7 @@ def require_class(service_class: str) -> None:
 
 def rows_of(before: Measurement, after: Measurement, service_class: str, guards: Sequence[Guard]) -> tuple[Row, ...]:
     """Every guarded figure held against its limit, or against the factor where no limit takes its place."""
-    rows = [row for guard in guards for row in harm.guard_rows(guard, before, after)]
+    rows = [row for guard in guards if not guard.of_answers for row in harm.guard_rows(guard, before, after)]
     pairs = harm.level_pairs(before, after)
     for pair in pairs:
         for name in (*harm.LATENCIES, *harm.THROUGHPUTS):

@@ -18,12 +18,18 @@ FAILURE_POINTS = 0.05
 FISHER_P = 0.01
 ERROR_SHARE = 0.20  # of a level's requests; more is harm without any comparison
 EMPTY_SHARE = 0.05
+LOOPING_SHARE = 0.05  # of the quality prompts
 MINIMUM_OK = 20
 MISSING_SHARE = 0.05  # of the good answers; above it a statistic speaks for the wrong requests
 LATENCIES = ("ttft_user", "tpot", "e2e_user")
 THROUGHPUTS = ("rps_ok", "out_tok_s")
 WHOLE_ANSWER = ("e2e_user", "e2e_sent", "rps_ok", "out_tok_s")  # not comparable when the answers are longer or shorter
-NO_EVIDENCE_OF_SPEED = ("failures", "kv_capacity")  # a trial that judged nothing else has judged nothing
+NO_EVIDENCE_OF_SPEED = (
+    "failures",
+    "kv_capacity",
+    "disagreement",
+    "wrong_answers",
+)  # a trial that judged nothing else has judged nothing
 COVERED = ("p50", "p95", "mean")  # what a limit without a statistic covers
 
 _LARGEST = 1e300

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from changectl.core.answers import Answers
 from changectl.core.metrics import MetricRef
 from changectl.core.records import EMPTY
 
@@ -101,11 +102,19 @@ class LevelMeasurement:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One phase: its levels in order, `facts` of the whole phase (load time, cache capacity), why it does not count."""
+    """One phase.
+
+    Attributes:
+        levels: in order.
+        facts: figures of the whole phase (load time, cache capacity).
+        invalid: why it does not count.
+        answers: quality prompt -> its answers, at all levels.
+    """
 
     levels: tuple[LevelMeasurement, ...]
     facts: Mapping[str, float | None] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
+    answers: Mapping[str, Answers] = field(default_factory=dict)
 
     def level(self, name: str) -> LevelMeasurement | None:
         """The level of that name, if it was measured."""
@@ -125,6 +134,7 @@ class Measurement:
             "levels": [to_plain(asdict(level)) for level in self.levels],
             "facts": to_plain(dict(self.facts)),
             "invalid": list(self.invalid),
+            "answers": {prompt: asdict(one) for prompt, one in self.answers.items()},
         }
 
     @classmethod
@@ -138,7 +148,8 @@ class Measurement:
             raise ValueError(f"a measurement of format {raw.get('format')!r} is not known; this version reads {FORMAT}")
         try:
             levels = tuple(_level(level) for level in raw["levels"])
-            return cls(levels, from_plain(raw["facts"]), tuple(raw["invalid"]))
+            answers = {prompt: Answers.from_json(one) for prompt, one in raw.get("answers", {}).items()}
+            return cls(levels, from_plain(raw["facts"]), tuple(raw["invalid"]), answers)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not the shape of a measurement: {error!r}") from error
 

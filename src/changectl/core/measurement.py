@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from changectl.core import statistics
+from changectl.core.answers import answers_of
 from changectl.core.goodput import OF_REQUESTS, goodput, latency_limits
 from changectl.core.in_flight import in_flight
 from changectl.core.level_size import LevelSize
@@ -26,6 +27,7 @@ def summarise(
     slo: Sequence[Guard] = (),
     facts: Mapping[str, float | None] | None = None,
     generator_failure: str | None = None,
+    expected: Collection[str] = (),
 ) -> Measurement:
     """The measurement of one phase.
 
@@ -35,6 +37,7 @@ def summarise(
         slo: the service's limits, for the share of requests that are within them.
         facts: figures of the phase that do not come from requests; None and non-finite values mean "not known".
         generator_failure: why the load generator did not do all that it was asked for; makes the phase invalid.
+        expected: the prompts of which the workload says what has to be in their answer.
     """
     by_level: dict[str, list[Record]] = {name: [] for name in levels}
     for record in records:
@@ -47,7 +50,8 @@ def summarise(
         name: value if value is not None and math.isfinite(value) else None for name, value in (facts or {}).items()
     }
     measured = tuple(_summarise_level(name, by_level[name], size, slo) for name, size in levels.items())
-    return Measurement(measured, known, tuple(problems))
+    answers = answers_of((record for members in by_level.values() for record in members), expected)
+    return Measurement(measured, known, tuple(problems), answers)
 
 
 def _gaps(level: str, members: Sequence[Record]) -> list[str]:

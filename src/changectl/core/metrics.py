@@ -63,6 +63,11 @@ class Guard:
     limit: Limit
     source: Literal["slo", "accept"] = "slo"
 
+    @property
+    def of_answers(self) -> bool:
+        """Whether it limits what answers are, and not how fast they come."""
+        return self.ref.metric.source == "answers"
+
     def __str__(self) -> str:
         return f"{self.source} {self.ref} {self.limit}"
 
@@ -165,9 +170,11 @@ def parse_expectation(name: str, change: str, levels: tuple[str, ...] | None = N
     """The expectation of one line of `expect`: `rps_ok at peak: +10%`.
 
     Raises:
-        ValueError: metric or change not understood, or a change for the worse.
+        ValueError: metric or change not understood, a change for the worse, or a metric that is only ever limited.
     """
     ref = parse_metric(name, levels)
+    if ref.metric.source == "answers":
+        raise ValueError(f"no gain can be expected of {ref.metric.name}; write a limit under `accept`, like <= 10%")
     parsed = parse_change(change)
     if (parsed > 0) != (ref.metric.better == "higher"):
         sign = "+" if ref.metric.better == "higher" else "-"

@@ -65,6 +65,7 @@ class Situation:
     settings_after: Mapping[str, str] | None = None  # and as they would be
     starts_needed: int | None = None
     bytes_needed: int | None = None  # what the run itself writes on the host
+    quality_prompts: int | None = None  # requests of the workload whose answers are compared; None: nothing is measured
     # the host
     hello: Hello | None = None
     host: HostFacts | None = None

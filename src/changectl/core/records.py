@@ -9,6 +9,7 @@ from typing import Any
 
 OK = "ok"
 EMPTY = "empty"
+UNEXPECTED = "unexpected"  # a whole answer without the text that the workload says has to be in it
 CLIENT_LIMIT = "client_limit"  # the sender's own host had no room for the request: not the service's failure
 
 # What only answers have that come token by token.

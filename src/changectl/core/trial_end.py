@@ -8,6 +8,7 @@ from functools import partial
 
 from changectl.core import harm
 from changectl.core.judgement import Judgement, Reason, Row, Verdict
+from changectl.core.quality import breached
 from changectl.core.trial_forecast import more_pairs, places, told
 from changectl.core.trial_guards import Held
 from changectl.core.trial_targets import Target
@@ -70,7 +71,7 @@ def _with_guards(decided: Callable[[int, int], bool], guards: int, pairs: int) -
 
 def concluded(evidence: Evidence, look: Look) -> Judgement:
     """The verdict and what follows from it, without rows and flags."""
-    harms = [*evidence.harms, *(Reason("limit_breached", str(row)) for row in evidence.rows if row.state == "breach")]
+    harms = [*evidence.harms, *(breached(row) for row in evidence.rows if row.state == "breach")]
     if harms:
         return Judgement(Verdict.REGRESSED, tuple(harms), decision="revert")
     if not look.due:

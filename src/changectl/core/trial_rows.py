@@ -31,7 +31,7 @@ Judge = Callable[[Estimate, float], Held]
 
 def guards_of(ground: Ground, service_class: str, guards: Sequence[Guard]) -> list[Held]:
     """Every guard of the trial, held."""
-    held = [one for guard in guards for one in _limits(guard, ground)]
+    held = [one for guard in guards if not guard.of_answers for one in _limits(guard, ground)]
     levels = level_names(ground.phases)
     for level in levels:
         for name in (*harm.LATENCIES, *harm.THROUGHPUTS):

@@ -15,6 +15,8 @@ from changectl.core.hard_harm import at_once, too_few
 from changectl.core.judgement import HardEvent, Judgement, Reason, Row, Verdict
 from changectl.core.measured import Measurement
 from changectl.core.metrics import Expectation, Guard
+from changectl.core.quality import breached
+from changectl.core.quality_quick import quality_rows
 
 __all__ = ["HardEvent", "Judgement", "Reason", "Row", "Verdict", "judge_quick"]
 
@@ -31,6 +33,7 @@ def judge_quick(
     unread_conditions: Sequence[str] = (),
     hard_events: Sequence[HardEvent] = (),
     observations: Sequence[Reason] = (),
+    changes_answers: bool = False,
 ) -> Judgement:
     """Judge one phase on the saved configuration against one on the new configuration.
 
@@ -48,6 +51,7 @@ def judge_quick(
         unread_conditions: what at least one phase could not read; settings, files and model have to be known.
         hard_events: restarts, memory exhaustion and the like seen in a phase.
         observations: what else a reader of the verdict has to know; judged by nobody.
+        changes_answers: whether the changed parameter may change answers, so that they have to be judged.
 
     Raises:
         ValueError: an unknown class of service.
@@ -56,7 +60,9 @@ def judge_quick(
     flags = (*_flags(before, after), *flagging.unread(unread_conditions), *observations)
     if invalid := not_comparable(before, after, undeclared_differences, hard_events, unread_conditions):
         return Judgement(Verdict.INVALID, tuple(invalid), (), flags)
-    rows = rows_of(before, after, service_class, (*slo, *accept))
+    guards = (*slo, *accept)
+    answers = quality_rows(before, after, guards, required=changes_answers)
+    rows = (*rows_of(before, after, service_class, guards), *answers)
     shown = (*rows, *(row for expectation in expect for row in harm.expectation_rows(expectation, before, after)))
     verdict, reasons = _decide(before, after, rows, hard_events)
     return Judgement(verdict, tuple(reasons), shown, flags)
@@ -66,8 +72,8 @@ def _decide(
     before: Measurement, after: Measurement, rows: Sequence[Row], hard_events: Sequence[HardEvent]
 ) -> tuple[Verdict, list[Reason]]:
     pairs = harm.level_pairs(before, after)
-    harms, gaps = at_once(pairs, hard_events)
-    harms += [Reason("limit_breached", str(row)) for row in rows if row.state == "breach"]
+    harms, gaps = at_once(before, after, hard_events)
+    harms += [breached(row) for row in rows if row.state == "breach"]
     if harms:
         return Verdict.REGRESSED, harms
     judged = [row for row in rows if row.state in ("within", "breach") and row.metric not in harm.NO_EVIDENCE_OF_SPEED]

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from changectl.core import harm
+from changectl.core import harm, quality
 from changectl.core.evidence import PER_LOOK, holm
 from changectl.core.gross_harm import require_class
 from changectl.core.hard_harm import at_once
 from changectl.core.judgement import Judgement, Reason, Row, Verdict
 from changectl.core.metrics import METRICS, Expectation, Guard
 from changectl.core.noise import NoiseModel
+from changectl.core.quality import quality_of
 from changectl.core.trial_end import Evidence, Look, concluded, going_on
 from changectl.core.trial_flags import flags_of
 from changectl.core.trial_gross import gross_harm
@@ -35,6 +36,7 @@ from changectl.core.trial_targets import targets_of
 
 NOTHING_KNOWN = NoiseModel()
 DRIFT_SHARE = 0.25  # of the smallest margin: a drift below it makes no harm of one pair
+COUNTED = ("failures", *quality.NAMES)  # what is judged by counts, and not by the noise between phases
 NOT_FRESH = "the service was not started for every phase"
 
 
@@ -48,6 +50,7 @@ def judge_trial(
     expect: Sequence[Expectation] = (),
     declared: Collection[str] = (),
     noise: NoiseModel = NOTHING_KNOWN,
+    changes_answers: bool = False,
 ) -> Judgement:
     """Judge all phases so far: whether the trial goes on, and what it says if not.
 
@@ -60,6 +63,7 @@ def judge_trial(
         expect: the gains that the plan expects; none: it is neutral, and kept when nothing got worse.
         declared: the names under which the one declared change may show in the conditions.
         noise: what is known of the host.
+        changes_answers: whether the changed parameter may change answers, so that they have to be judged.
 
     Raises:
         ValueError: an unknown class, phases out of order, or more of them than the schedule has.
@@ -71,11 +75,11 @@ def judge_trial(
         return Judgement(Verdict.INVALID, tuple(invalid), (), flags_of(ground, ()), "revert")
     if not of_letter(phases, "A") or not of_letter(phases, "B"):
         return replace(going_on(None, look), flags=flags_of(ground, ()))
-    held = guards_of(ground, service_class, guards)
+    held = [*guards_of(ground, service_class, guards), *quality_of(phases, guards, required=changes_answers)]
     targets = [replace(target, row=_waiting(target.row, look)) for target in targets_of(expect, ground)]
     rows = _rows(held, gross_harm(phases, service_class, guards), look)
     evidence = Evidence(rows, held, targets, *_at_once(phases), ground.unequal)
-    flags = flags_of(ground, [one.row.metric for one in held if one.decided_by and one.row.metric != "failures"])
+    flags = flags_of(ground, [one.row.metric for one in held if one.decided_by and one.row.metric not in COUNTED])
     return replace(concluded(evidence, look), rows=(*rows, *(target.row for target in targets)), flags=flags)
 
 
@@ -136,7 +140,7 @@ def _at_once(phases: Sequence[TrialPhase]) -> tuple[list[Reason], list[Reason]]:
     harms: list[Reason] = []
     gaps: list[Reason] = []
     for old, new in pairs(phases):
-        found = at_once(harm.level_pairs(old.measurement, new.measurement), events_of(new))
+        found = at_once(old.measurement, new.measurement, events_of(new))
         for kind, reasons in zip((harms, gaps), found, strict=True):
             kind += [Reason(reason.code, f"{new}: {reason.text}") for reason in reasons]
     return harms, gaps

@@ -36,6 +36,11 @@ class Wanted:
         return frozenset(name for name in (self.name, *of_settings) if name)
 
     @property
+    def changes_answers(self) -> bool:
+        """Whether the engine's table says that another value may change what the model says."""
+        return any(row.changes_answers for row in (self.setting, self.twin) if row)
+
+    @property
     def label(self) -> str:
         """The name under which records keep the setting: the engine's own, or the variable's."""
         return self.setting.name if self.setting else self.name

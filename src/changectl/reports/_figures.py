@@ -80,7 +80,7 @@ def _reason(reason: Json, rows: Sequence[Json]) -> str:
     if code == "no_gross_harm":
         return _counted(own) or text
     row = next((row for row in own if text.startswith(f"{words.place(row)}: ")), None)
-    if row is None or code not in ("limit_breached", "no_evidence"):
+    if row is None or code not in ("limit_breached", "quality", "no_evidence"):
         return text or code
     moved = words.change(row)
     figures = f"{words.figure(row, 'before')} -> {words.figure(row, 'after')}" + (f" ({moved})" if moved else "")

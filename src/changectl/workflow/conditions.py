@@ -63,6 +63,11 @@ class LoadPlan:
             "stagger": STAGGER,
         }
 
+    @property
+    def quality_prompts(self) -> int:
+        """How many requests have their answers compared."""
+        return sum(bool(entry.get("quality")) for entry in self.workload)
+
     def _warmup(self) -> dict[str, int]:
         """A closed level as wide as the widest; in place of an open one, what comes to it within a second."""
         wide = [load.streams or min(OPEN_WARMUP_STREAMS, math.ceil(load.rate or 1)) for load in self.levels.values()]

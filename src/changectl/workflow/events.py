@@ -14,7 +14,11 @@ Counters = Mapping[str, int] | None
 
 PAGE_BYTES = 4096  # the kernel counts pages; larger ones are rare, and the figure is only shown
 _OUT_OF_MEMORY = re.compile(r"oom-kill|OOM killer|Out of memory: Killed|Memory cgroup out of memory")
-_GPU = re.compile(r"NVRM: Xid")
+_XID = re.compile(r"NVRM: Xid")
+_DEVICE_MEMORY = re.compile(r"CUDA out of memory|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY|HIP out of memory")
+_DEVICE = re.compile(
+    r"CUDA error|CUDA_ERROR_|cudaError|HIP error|hipError|device-side assert|illegal memory access|uncorrectable ECC"
+)
 _KILLED = 9  # the signal; systemd tells it as the status of a process that a signal ended
 _KILLED_IN_SHELL = 137
 
@@ -44,8 +48,16 @@ def _events(before: Look, after: Look) -> Iterator[tuple[str, str]]:
         yield "oom_kill", "the kernel ended a process of the service for lack of memory"
     elif _grown(before.host.counters, after.host.counters, "oom_kill") or any(map(_OUT_OF_MEMORY.search, log)):
         yield "oom_kill", "the kernel ended a process on this host for lack of memory"
-    if line := next(filter(_GPU.search, log), None):
-        yield "gpu_error", f"the driver reported an error of a GPU: {line.strip()[:160]}"
+    if line := next(filter(_XID.search, log), None):
+        yield "gpu_error", f"the driver reported an error of a GPU: {_shown(line)}"
+    elif line := next(filter(_DEVICE_MEMORY.search, log), None):
+        yield "gpu_out_of_memory", f"the engine ran out of GPU memory under load: {_shown(line)}"
+    elif line := next(filter(_DEVICE.search, log), None):
+        yield "device_error", f"the engine reported an error of its device: {_shown(line)}"
+
+
+def _shown(line: str) -> str:
+    return line.strip()[:160]
 
 
 def _how(status: Status) -> str:

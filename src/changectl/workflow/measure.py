@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from changectl.core.answers import expecting
 from changectl.core.conditions import Fingerprint
 from changectl.core.errors import HostCallError
 from changectl.core.judgement import HardEvent, Reason
@@ -79,6 +80,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             slo=target.service.slo,
             facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
             generator_failure=failure,
+            expected=expecting(load.workload),
         )
         present = _present(attempt, host, target.engine.version(pages, log))
         conditions = fingerprint(attempt.contact, present, load, tools.secrets)

@@ -13,6 +13,7 @@ from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError
 from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
 from changectl.core.precheck import CheckResult, Situation
+from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Contact
 from changectl.workflow.locate import read_by_engine
 from changectl.workflow.target import Target
@@ -24,10 +25,13 @@ HELP_TIMEOUT = 120.0  # seconds; some engines import for half a minute before th
 T = TypeVar("T")
 
 
-def check(contact: Contact, tools: Tools, *, starts: int, capture: Capture | None, preview: bool) -> list[CheckResult]:
+def check(
+    contact: Contact, tools: Tools, *, starts: int, capture: Capture | None, preview: bool, load: LoadPlan | None
+) -> list[CheckResult]:
     """Run every pre-check; what cannot be read counts as not known, and the check says so."""
     situation = _situation(contact, tools, starts)
-    return probes.run_all(replace(situation, capture=capture, preview=preview))
+    quality = None if load is None else load.quality_prompts
+    return probes.run_all(replace(situation, capture=capture, preview=preview, quality_prompts=quality))
 
 
 def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:

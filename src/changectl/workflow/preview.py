@@ -18,6 +18,7 @@ from changectl.core.trial_order import MOST_PAIRS, Times, length
 from changectl.core.trial_price import guarded, price
 from changectl.core.units import format_duration
 from changectl.workflow.apply import Order, load_of, refuse_shared_host
+from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.prechecks import check
 from changectl.workflow.tools import Tools
@@ -93,7 +94,9 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
         refuse_shared_host(order)
         load = load_of(order)
         with ExitStack() as doors:
-            instances = tuple(_instance(order, number, one, tools, doors, progress[one.name]) for one in order.placed)
+            instances = tuple(
+                _instance(order, number, one, tools, doors, progress[one.name], load) for one in order.placed
+            )
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
         return StepPreview(_change(order, number, tools), (), 0, None, None, impact, refusal=text)
@@ -132,7 +135,7 @@ def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple
 
 
 def _instance(
-    order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack, progress: _Progress
+    order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack, progress: _Progress, load: LoadPlan
 ) -> InstancePreview:
     target = open_target(placed, tools)
     doors.callback(target.close)
@@ -140,9 +143,8 @@ def _instance(
     contact = make_contact(target, order.plan.steps[number], tools, ahead)
     if not contact.changes_nothing:
         assert_from(contact)
-    checks = check(
-        contact, tools, starts=order.plan.effort.starts_in_a_row(len(order.placed)), capture=None, preview=True
-    )
+    starts = order.plan.effort.starts_in_a_row(len(order.placed))
+    checks = check(contact, tools, starts=starts, capture=None, preview=True, load=load)
     edit = contact.edit
     return InstancePreview(
         instance=target.name,

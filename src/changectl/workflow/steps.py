@@ -139,7 +139,9 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
     captures = {attempt.target.name: attempt.captured for attempt in run.attempts}
     for contact in contacts:
         capture = captures.get(contact.target.name)
-        results = check(contact, run.tools, starts=starts, capture=capture, preview=capture is None)
+        results = check(
+            contact, run.tools, starts=starts, capture=capture, preview=capture is None, load=run.acceptance.load
+        )
         results = without_waived(contact, results, run.tools) if incident else results
         run.recorder.note("precheck", {"host": contact.target.name, "results": [
             {"name": result.name, "level": result.level, "state": result.state, "figure": result.figure,

@@ -144,6 +144,7 @@ def _judge_phases(
         accept=[guard for guard in guards if guard.source == "accept"],
         expect=step.expect.gains,
         declared=_declared(attempt),
+        changes_answers=attempt.contact.wanted.changes_answers,
     )
 
 
@@ -227,6 +228,7 @@ def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase
         unread_conditions=unknown(before.conditions, after.conditions),
         hard_events=[*before.events, *after.events],
         observations=[*before.observations, *after.observations],
+        changes_answers=attempt.contact.wanted.changes_answers,
     )
 
 

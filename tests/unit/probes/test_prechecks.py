@@ -234,6 +234,11 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
         "passed",
         {"settings_before": {"parallel": "2", "ctx-size": "512", "batch-size": "1", "timeout": "9"}},
     ),
+    ("quality_prompts", "failed", {"setting": ENGINE.setting("cache-type-k"), "quality_prompts": 11}),
+    ("quality_prompts", "passed", {"setting": ENGINE.setting("cache-type-k"), "quality_prompts": 12}),
+    ("quality_prompts", "unknown", {"setting": ENGINE.setting("cache-type-k"), "quality_prompts": None}),
+    ("quality_prompts", "not_applicable", {"setting": ENGINE.setting("parallel"), "quality_prompts": 0}),
+    ("quality_prompts", "not_applicable", {"setting": None, "quality_prompts": 0}),
     ("safeguards", "failed", {"observed": observed(show={"Restart": "no"})}),
     ("safeguards", "unknown", {"observed": observed(manager={"show": None})}),
     ("safeguards", "unknown", {"manager": None}),
@@ -244,6 +249,7 @@ OTHERWISE: dict[str, CheckState] = {
     "driver_library": "not_applicable",
     "named_by_service": "not_applicable",
     "limits_present": "failed",
+    "quality_prompts": "not_applicable",
 }
 
 

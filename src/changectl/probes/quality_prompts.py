@@ -1,0 +1,27 @@
+"""Can it be judged what a change that may alter answers does to them? It takes quality prompts in the workload."""
+
+from __future__ import annotations
+
+from changectl.core.precheck import Check, CheckResult, Situation
+from changectl.core.quality import LEAST_PROMPTS
+
+ORDER = 73
+CHECK = Check("quality_prompts", "advice")
+
+
+def check(situation: Situation) -> CheckResult:
+    """The number of quality prompts, where the engine's table says that the setting may change answers."""
+    if not situation.name:
+        return CHECK.unknown("what is to be changed is not known")
+    if situation.setting is None or not situation.setting.changes_answers:
+        return CHECK.not_applicable(f"{situation.name} is not known to change answers")
+    if situation.quality_prompts is None:
+        return CHECK.unknown(f"{situation.name} may change answers, and nothing is measured that could tell")
+    figure = f"{situation.quality_prompts} of the {LEAST_PROMPTS} that are needed"
+    if situation.quality_prompts < LEAST_PROMPTS:
+        return CHECK.failed(
+            f"{situation.name} may change answers, which this workload cannot judge: the verdict stays inconclusive",
+            f'add `"quality": true` to {LEAST_PROMPTS} or more requests of the workload',
+            figure,
+        )
+    return CHECK.passed("what it does to answers can be judged", figure)
