@@ -103,16 +103,21 @@ class Record:
         if self.whole:
             return metric in OF_TOKENS
         if metric == "tpot":
-            return self.n_out is not None and self.n_out < 2
+            return self.n_out is not None and (self.n_out < 2 or self._came_at_once)
         if metric == "icl_max":
             return self.chunks == 1
         return metric == "ttfo" and self.t_first is not None and self.t_first_output is None
 
     def _per_token(self) -> float | None:
         span = _seconds(self.t_first, self.t_last)
-        if span is None or self.n_out is None or self.n_out < 2:
+        if span is None or self.n_out is None or self.undefined("tpot"):
             return None
         return span / (self.n_out - 1)
+
+    @property
+    def _came_at_once(self) -> bool:
+        """Whether first and last token have one stamp: a buffer on the way, and no pace to be seen."""
+        return self.t_first is not None and self.t_first == self.t_last
 
 
 def _seconds(start: int | None, end: int | None) -> float | None:

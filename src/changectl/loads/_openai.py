@@ -15,6 +15,9 @@ METRICS = (
 )  # fmt: skip
 
 
+MOST_COUNTED = 1 << 53  # a server that counts further than this has lost count
+
+
 class Usage(NamedTuple):
     """Token counts as the server says them; None: it did not."""
 
@@ -73,7 +76,7 @@ def classify(event: Event, choice: Callable[[Mapping[str, Any]], Piece]) -> Piec
         return DONE
     try:
         message = json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested deeper than anybody can read is not JSON to us either
         return Piece(error="not JSON: " + short(event.data))
     if not isinstance(message, dict):
         return Piece(error="not a JSON object: " + short(event.data))
@@ -123,7 +126,8 @@ def usage_of(message: Mapping[str, Any]) -> Optional[Usage]:
 
 def count(value: Any) -> Optional[int]:
     """The number, where it can be one of things."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < MOST_COUNTED else None
 
 
 def short(text: str) -> str:

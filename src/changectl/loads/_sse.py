@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8 as _MARK
 from typing import List, NamedTuple
 
 
@@ -13,32 +14,49 @@ class Event(NamedTuple):
 
 
 class EventReader:
-    """Collects bytes until events are whole. Comments and pings are not events."""
+    """Collects bytes until events are whole. Comments and pings are not events.
+
+    A line ends with CR LF, LF or CR, as the standard has it (WHATWG HTML, "Server-sent events": parsing).
+    """
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # of a line that has not ended
+        self._began = False
+        self._after_cr = False
         self._name = ""
         self._data: List[str] = []
 
     def feed(self, data: bytes) -> List[Event]:
         """The events that these bytes complete."""
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
+        if not data:
+            return []
+        half = self._after_cr and data.startswith(b"\n")  # the other half of the last line's end
+        self._after_cr = data.endswith(b"\r")
+        *whole, rest = data[half:].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         events: List[Event] = []
-        for raw in lines:
-            line = raw[:-1] if raw.endswith(b"\r") else raw
-            if line:
-                self._field(line)
-            elif self._data or self._name:
-                events.append(self._whole())
+        for end in whole:
+            self._rest += end
+            self._line(bytes(self._rest), events)
+            self._rest.clear()
+        self._rest += rest
         return events
 
     def finish(self) -> List[Event]:
         """What a stream that ended without its last blank line still held."""
-        if self._rest:
-            self._field(self._rest.rstrip(b"\r"))
-            self._rest = b""
-        return [self._whole()] if self._data or self._name else []
+        events: List[Event] = []
+        for line in (bytes(self._rest), b""):
+            self._line(line, events)
+        self._rest.clear()
+        return events
+
+    def _line(self, line: bytes, events: List[Event]) -> None:
+        if not self._began and line.startswith(_MARK):
+            line = line[len(_MARK) :]
+        self._began = True
+        if line:
+            self._field(line)
+        elif self._data or self._name:
+            events.append(self._whole())
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")

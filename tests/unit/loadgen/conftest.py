@@ -21,10 +21,19 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session", name="module_generate")
+def generate_for_many(program: Path) -> Callable[..., Result]:
+    """As `generate`, for one run that several tests look at."""
+    return _runner(program)
+
+
 @pytest.fixture
 def generate(program: Path) -> Callable[..., Result]:
     """Run the packed program in isolated mode: nothing but the zip and the standard library can be imported."""
+    return _runner(program)
 
+
+def _runner(program: Path) -> Callable[..., Result]:
     def run(job: dict[str, Any] | str, *, python: str = sys.executable) -> Result:
         text = job if isinstance(job, str) else json.dumps(job)
         done = subprocess.run(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from changectl.core.measured import Measurement
 from changectl.core.measurement import Record
 
 
@@ -36,3 +37,9 @@ def make_job(endpoint: str, /, **changes: Any) -> dict[str, Any]:
         "stagger": 0.005,
     }
     return {**job, **changes}
+
+
+def as_if_idle(measurement: Measurement) -> Measurement:
+    """The same without what this machine's other work did to the client: that has tests of its own."""
+    levels = tuple(replace(level, lag_p99=0.0, sent_rate=level.planned_rate) for level in measurement.levels)
+    return replace(measurement, levels=levels)

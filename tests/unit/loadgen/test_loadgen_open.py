@@ -13,13 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 import pytest
-from tests.unit.loadgen.harness import Result, make_job
+from tests.unit.loadgen.harness import Result, as_if_idle, make_job
 from tests.unit.loadgen.server import Conversation, Server
 
 from changectl.adapters.loadgen.schedule import arrivals
@@ -222,12 +222,6 @@ def test_a_client_that_stands_still_makes_the_comparison_invalid(program: Path) 
         sent = record.duration("ttft_sent")
         assert sent is not None
         assert user(record) - sent > 0.25, "what the client itself was late is no part of it from sending on"
-
-
-def as_if_idle(measurement: Measurement) -> Measurement:
-    """The same without what this machine's other work did to the client: that has tests of its own."""
-    levels = tuple(replace(level, lag_p99=0.0, sent_rate=level.planned_rate) for level in measurement.levels)
-    return replace(measurement, levels=levels)
 
 
 def test_a_service_slower_than_its_deadline_is_late_throughout_and_regressed_not_nan(generate: Generate) -> None:

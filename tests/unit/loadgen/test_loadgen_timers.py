@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 from changectl.adapters.loadgen import loop
 from changectl.adapters.loadgen.job import Item, Level
 from changectl.adapters.loadgen.open_level import OpenRun
+
+
+def test_no_duration_comes_from_a_clock_that_can_be_set() -> None:
+    """Wall-clock time is read once, to say when the phase was; a clock that is set meanwhile moves nothing."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(Path(loop.__file__).parent.glob("*.py"))]
+    settable = [found for text in texts for found in re.findall(r"time\.time\w*\(|datetime|CLOCK_REALTIME", text)]
+
+    assert settable == ["time.time("]
 
 
 class Hasty(asyncio.SelectorEventLoop):

@@ -168,7 +168,7 @@ class Answer:
         text = self._plain.decode("utf-8", "replace").strip()
         try:
             message = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             message = None
         if isinstance(message, dict):
             return _openai.message_error(message) or ""

@@ -82,7 +82,10 @@ class Exchange(asyncio.Protocol):
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Response):
-                self._answer.head(event.status_code, _content_type(event), now)
+                self._answer.head(event.status_code, _header(event, b"content-type"), now)
+                if self._is_packed(event):
+                    self._end(ends.MALFORMED, now)
+                    return
             elif isinstance(event, h11.Data):
                 self._body_part(bytes(event.data), now)
                 if self.ended.done():
@@ -94,6 +97,14 @@ class Exchange(asyncio.Protocol):
             elif isinstance(event, h11.ConnectionClosed):
                 self._end(ends.CUT, now)
                 return
+
+    def _is_packed(self, response: h11.Response) -> bool:
+        """Whether the answer is compressed, which nobody asked for: without its events it would pass for empty."""
+        packing = _header(response, b"content-encoding").strip().lower()
+        if packing in ("", "identity"):
+            return False
+        self._answer.broken = "the answer is compressed ({}), which was not asked for".format(packing)
+        return True
 
     def _body_part(self, data: bytes, now: int) -> None:
         before = self._answer.done
@@ -116,8 +127,8 @@ class Exchange(asyncio.Protocol):
         self.ended.set_result(why)
 
 
-def _content_type(response: h11.Response) -> str:
+def _header(response: h11.Response, wanted: bytes) -> str:
     for name, value in response.headers:
-        if name == b"content-type":
+        if name == wanted:
             return bytes(value).decode("latin-1")
     return ""
