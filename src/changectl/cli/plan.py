@@ -22,7 +22,7 @@ def impact(step: StepPreview) -> Impact:
     from changectl.reports.preview import Impact
 
     waiting = sum(not one.nothing_to_do for one in step.instances)
-    return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds, step.traffic)
+    return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds, step.traffic, step.watch)
 
 
 def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> list[Block]:

@@ -8,9 +8,11 @@ from changectl.core.conditions import must_be_known
 from changectl.core.gates import is_late
 from changectl.core.judgement import Reason
 from changectl.core.measured import LevelMeasurement
+from changectl.core.proportions import Count
 from changectl.core.units import format_share
 
 FLAGGED_FAILURES = 0.01
+FAILURES_FLAG = "failures_above_1_percent"
 
 
 def of_level(level: LevelMeasurement, when: str) -> Iterator[Reason]:
@@ -19,11 +21,19 @@ def of_level(level: LevelMeasurement, when: str) -> Iterator[Reason]:
     if share is not None and share > FLAGGED_FAILURES:
         classes = ", ".join(f"{count} {name}" for name, count in level.failures.items())
         text = f"{format_share(share)} of the requests failed at {level.name} {when}: {classes}"
-        yield Reason("failures_above_1_percent", text)
+        yield Reason(FAILURES_FLAG, text)
     if level.cache_hit is None and level.ok:
         yield Reason("cache_unknown", f"the server did not say at {level.name} {when} what was cached")
     if is_late(level, 0.001, 0.02):
         yield Reason("generator_late", f"the load generator was busy at {level.name} {when}")
+
+
+def of_share(seen: Count, of: str, when: str) -> list[Reason]:
+    """The flag of failures that were counted by the service itself; none where they are few."""
+    if seen.share <= FLAGGED_FAILURES:
+        return []
+    text = f"{format_share(seen.share)} of {seen.n:.0f} {of} failed {when}"
+    return [Reason(FAILURES_FLAG, text)]
 
 
 def unequal(text: str) -> Reason:

@@ -35,12 +35,13 @@ CHECKS: Final = "checks"
 VERIFY: Final = "verify"
 EVIDENCE: Final = "evidence"
 DISARM: Final = "disarm"
+WATCH: Final = "watch"
 
 INTENT: Final = ".intent"
 OUTCOME: Final = ".outcome"
 
 # All that a list of runs needs; everything else of a run is read only for its story.
-SUMMARY_KINDS: Final = (RUN_OPENED, STEP_STARTED, CONTACT, VERDICT, STEP_CLOSED, RUN_CLOSED)
+SUMMARY_KINDS: Final = (RUN_OPENED, STEP_STARTED, CONTACT, VERDICT, WATCH + OUTCOME, STEP_CLOSED, RUN_CLOSED)
 
 Outcome = Literal["kept", "kept_unjudged", "reverted", "revert_unverified", "revert_failed", "refused", "aborted"]
 OUTCOMES: Final[tuple[Outcome, ...]] = (

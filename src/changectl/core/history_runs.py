@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core import history_events as kinds
+from changectl.core.flagging import FAILURES_FLAG, FLAGGED_FAILURES
 from changectl.core.history_change import ChangeText, change_text
 from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of, texts_of
 from changectl.core.ports import Event
 
 OPEN = "open"  # outcome of a run or step whose end is not recorded
-FLAGGED_FAILURES = 0.01
 KEPT = ("kept", "kept_unjudged")
 SETTLING = ("reverted", "kept_unjudged")  # how a run has to end to settle the one that it is about; a refusal does not
 UNPROVEN = ("revert_unverified", "revert_failed")  # exit code 6: what stands on the hosts is not known
@@ -30,7 +30,7 @@ class StepSummary:
     reason: str  # a stable word
     text: str  # the same for people
     outage_seconds: float | None  # None: not known
-    failures_flagged: bool  # more than 1 % of the requests failed, before or after
+    failures_flagged: bool  # more than 1 % of the requests failed, before, after, or while it was watched
     started_at: str | None
     closed_at: str | None
 
@@ -177,6 +177,7 @@ def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, 
     closed = _last(events, kinds.STEP_CLOSED)
     end: Mapping[str, Any] = closed.body if closed else {}
     judged = [event.body for event in events if event.kind == kinds.VERDICT]  # one for each instance
+    watched = [event.body for event in events if event.kind == kinds.outcome(kinds.WATCH)]
     unfinished = "not_started" if over and not events else OPEN
     return StepSummary(
         number=number,
@@ -190,18 +191,18 @@ def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, 
         reason=text_of(end, "reason"),
         text=text_of(end, "text"),
         outage_seconds=number_of(end, "outage_seconds"),
-        failures_flagged=any(failures_flagged(body) for body in judged),
+        failures_flagged=any(failures_flagged(body) for body in [*judged, *watched]),
         started_at=events[0].at if events else None,
         closed_at=closed.at if closed else None,
     )
 
 
 def failures_flagged(verdict: Mapping[str, Any]) -> bool:
-    """Whether more than 1 % of the requests failed, by the verdict's own flags or by its figures."""
+    """Whether more than 1 % of the requests failed, by the flags of a verdict or a watch, or by a verdict's figures."""
     flags = {text_of(flag, "code") for flag in mappings_of(verdict, "flags")}
     rows = [row for row in mappings_of(verdict, "rows") if text_of(row, "metric") == "failures"]
     shares = [number_of(row, side) or 0.0 for row in rows for side in ("before", "after")]
-    return "failures_above_1_percent" in flags or any(share > FLAGGED_FAILURES for share in shares)
+    return FAILURES_FLAG in flags or any(share > FLAGGED_FAILURES for share in shares)
 
 
 def _run_outcome(closed: Event | None, steps: Sequence[StepSummary]) -> str:

@@ -42,6 +42,7 @@ class StepStory:
     reasons: tuple[Json, ...]
     rows: tuple[Json, ...]
     flags: tuple[Json, ...]
+    watched: tuple[Json, ...]
     effective: tuple[Json, ...]
     ready: tuple[Json, ...]
     measurements: tuple[Json, ...]
@@ -106,6 +107,7 @@ def run_story(events: Sequence[Event]) -> RunStory:
 
 def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -> StepStory:
     verdicts = _bodies(events, kinds.VERDICT)  # one for each instance that was tried
+    watched = _bodies(events, kinds.outcome(kinds.WATCH))
     return StepStory(
         summary=summary,
         expect=declared.get("expect"),
@@ -114,7 +116,8 @@ def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -
         edits=_bodies(events, kinds.EDIT),
         reasons=_parts(verdicts, "reasons"),
         rows=tuple(row for row in _parts(verdicts, "rows") if "metric" in row),
-        flags=_parts(verdicts, "flags"),
+        flags=_parts([*verdicts, *watched], "flags"),
+        watched=watched,
         effective=_bodies(events, kinds.outcome(kinds.EFFECTIVE)),
         ready=_bodies(events, kinds.outcome(kinds.READY)),
         measurements=_bodies(events, kinds.outcome(kinds.MEASURE)),

@@ -28,9 +28,14 @@ class Outcome(StrEnum):
 # Why a step was not kept although there was evidence; every other reason is one for lack of evidence.
 DIED = "died_after_judgement"
 GUARD_BROKEN = "guard_broken"  # in an incident: it restarted, logged a failure or gave no answer while it was watched
+# While it was watched before it was to be kept: what broke, and how (core/watch.py).
+WATCH_PROCESS, WATCH_LOG, WATCH_DEVICE = "watch_process", "watch_log", "watch_device"
+WATCH_FAILURES, WATCH_MEMORY = "watch_failures", "watch_memory"
+WATCH_LATENCY, WATCH_PREEMPTIONS = "watch_latency", "watch_preemptions"
 FOR_CAUSE = frozenset({
     "regressed", "did_not_start", "start_failed", "not_effective", "check_failed", "unchanged", DIED,
-    GUARD_BROKEN,
+    GUARD_BROKEN, WATCH_PROCESS, WATCH_LOG, WATCH_DEVICE, WATCH_FAILURES, WATCH_MEMORY, WATCH_LATENCY,
+    WATCH_PREEMPTIONS,
 })  # fmt: skip
 # The host refused to write: the configuration is not what was read, or cannot be written. Nothing was changed.
 NOTHING_WRITTEN = frozenset({

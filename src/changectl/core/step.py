@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -19,9 +20,12 @@ from pydantic import (
 )
 
 from changectl.core.change import ChangeSpec
-from changectl.core.fields import NotYet, ProjectPath, text_of
+from changectl.core.fields import Duration, ProjectPath, text_of
 from changectl.core.grammar import Fault, Grammar, as_fault, fault, faults, nearest
 from changectl.core.metric_fields import EXPECT_HINT, NEUTRAL, ExpectField, Guards
+from changectl.core.units import format_duration
+
+SHORTEST_WATCH, LONGEST_WATCH = 10.0, 86_400.0  # seconds; apply waits all the time
 
 _ONE_CHANGE = "one step changes one thing: give each its own step"
 
@@ -70,6 +74,18 @@ def _read_check(value: Any) -> str:
 
 
 ChangeField = Annotated[Change, PlainValidator(_read_change), WithJsonSchema({"type": "object"})]
+
+
+def _long_enough(seconds: float | None) -> float | None:
+    if seconds is not None and not SHORTEST_WATCH <= seconds <= LONGEST_WATCH:
+        raise fault(
+            f"a watch of {format_duration(seconds)}",
+            f"write between {format_duration(SHORTEST_WATCH)} and {format_duration(LONGEST_WATCH)}, like `watch: 30m`",
+        )
+    return seconds
+
+
+WatchField = Annotated[Duration | None, AfterValidator(_long_enough)]
 CheckFile = Annotated[ProjectPath, BeforeValidator(_read_check)]
 
 
@@ -88,7 +104,9 @@ class Step(Grammar):
     on_inconclusive: Literal["revert", "ask", "keep"] = Field(
         "revert", description="what to do when the evidence does not suffice; `keep` only with `expect: neutral`"
     )
-    watch: NotYet = Field(None, description="watching a kept change")
+    watch: WatchField = Field(
+        None, description="how long the change is watched live before it is kept", examples=["30m"]
+    )
 
     @model_validator(mode="after")
     def _keep_only_what_promises_nothing(self) -> Self:

@@ -63,6 +63,10 @@ def _step(plan: Plan, service: Service, step: Step, number: int) -> Section:
     sentences.append(f"every other metric keeps the default margin of {service.class_} services")
     if step.checks:
         sentences.append(f"these tests have to pass on every host: {_listed(step.checks)}")
+    if step.watch is not None:
+        sentences.append(
+            f"then it is watched live for {format_duration(step.watch)}, and kept only where nothing breaks meanwhile"
+        )
     sentences.append(f"if the evidence does not suffice, {_INCONCLUSIVE[step.on_inconclusive]}")
     return Section(f"Step {number}: {step.change.describe()}", tuple(sentences))
 
@@ -110,4 +114,5 @@ def _step_document(plan: Plan, service: Service, step: Step) -> dict[str, Any]:
         "limits": [{"metric": str(one.ref), "limit": str(one.limit), "source": one.source} for one in guards],
         "checks": list(step.checks),
         "on_inconclusive": step.on_inconclusive,
+        "watch_seconds": step.watch,
     }

@@ -18,6 +18,7 @@ from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table
 from changectl.reports._commands import told
 from changectl.reports._flags import remarks
+from changectl.reports._watched import watched
 
 MOST_ROWS = 12  # figures that a screen has room for
 MOST_REASONS = 5
@@ -130,6 +131,7 @@ def _step(step: StepStory) -> list[Block]:
         *_reasons(step),
         *(Line(text, "warning") for text in remarks(step.flags)),
         *_figures(step.rows),
+        *watched(step.watched),
         *proofs.last_words(step.ready),
         *_failed_checks(step),
         *_failed_proofs(step.verify),

@@ -8,6 +8,7 @@ from typing import Any
 
 from changectl.core.cost import Span, StartCost
 from changectl.core.precheck import FOLLOWING, CheckResult, ThreeValues, root_causes
+from changectl.core.units import format_duration
 from changectl.reports._blocks import Block, Facts, Heading, Line, Tone, Verbatim
 from changectl.reports._commands import told
 from changectl.reports._prechecks import prechecks
@@ -25,6 +26,7 @@ class Impact:
     measuring: Span | None  # seconds, all instances together; None: a number of requests that was never timed
     start: StartCost | None  # of one start; None: never recorded
     traffic: str = ""  # what users notice meanwhile
+    watch: float = 0.0  # seconds that it is watched live before it is kept, all instances at once
 
     @property
     def total(self) -> Span | None:
@@ -33,7 +35,8 @@ class Impact:
             return Span(0.0, 0.0)
         if self.measuring is None or self.start is None:
             return None
-        return self.start.out.times(self.instances * self.starts) + self.measuring
+        watch = Span(self.watch, self.watch)
+        return self.start.out.times(self.instances * self.starts) + self.measuring + watch
 
     def __str__(self) -> str:
         if not self.instances:
@@ -76,6 +79,7 @@ def step_blocks(
             ("out of service per start", each),
             *([("meanwhile", impact.traffic)] if impact.traffic else []),
             ("measuring", length),
+            *([("watched live after it", format_duration(impact.watch))] if impact.watch else []),
             ("time in all", str(impact)),
             *(("it can see", sentence) for sentence in sight),
             ("way back", WAY_BACK),
@@ -120,6 +124,7 @@ def step_json(
         "can_see": list(sight),
         "starts": impact.starts,
         "measuring_seconds": _longest(impact.measuring),
+        "watch_seconds": impact.watch or None,
         "load_seconds": _longest(impact.start.out if impact.start else None),
         "traffic": impact.traffic,
         "total_seconds": None if refusal else _longest(impact.total),

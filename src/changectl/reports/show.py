@@ -18,12 +18,13 @@ from changectl.reports._commands import told
 from changectl.reports._flags import remarks
 from changectl.reports._prechecks import prechecks
 from changectl.reports._runs import FORMAT, run_json, step_json
+from changectl.reports._watched import watched
 
 _PLACES = ("file", "process", "engine")
 
 _PARTS = (
     *("prechecks", "edits", "reasons", "rows", "flags", "effective", "ready"),
-    *("measurements", "checks", "verify", "evidence"),
+    *("measurements", "watched", "checks", "verify", "evidence"),
 )
 
 
@@ -103,7 +104,8 @@ def _step(story: RunStory, step: StepStory) -> list[Block]:
         blocks += told(f"ended because: {cause}")
     blocks += [*_reasons(step), *_figures(step.rows), *_edits(step.edits), *_prechecks(step.prechecks)]
     blocks += [*measured.blocks(step.measurements, story.workload, story.model), *_effective(step.effective)]
-    blocks += [*proofs.ready(step.ready), *proofs.checks(step.checks), *proofs.proofs(step.verify)]
+    blocks += [*proofs.ready(step.ready), *watched(step.watched), *proofs.checks(step.checks)]
+    blocks += proofs.proofs(step.verify)
     return [*blocks, *proofs.evidence(step.evidence)]
 
 

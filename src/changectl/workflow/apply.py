@@ -183,6 +183,7 @@ def _step(step: Step) -> dict[str, Any]:
         "expect": str(step.expect),
         "accept": [str(guard) for guard in step.accept],
         "on_inconclusive": step.on_inconclusive,
+        **({} if step.watch is None else {"watch": step.watch}),
     }
 
 

@@ -31,17 +31,19 @@ class Look:
     host: HostFacts
 
 
-def hard_events(before: Look, after: Look, letter: Literal["A", "B"]) -> tuple[HardEvent, ...]:
+def hard_events(
+    before: Look, after: Look, letter: Literal["A", "B"], when: str = " under load"
+) -> tuple[HardEvent, ...]:
     """What needs no statistics: the process is another one, memory ran out, a GPU failed."""
-    return tuple(HardEvent(code, text, letter) for code, text in _events(before, after))
+    return tuple(HardEvent(code, text, letter) for code, text in _events(before, after, when))
 
 
-def _events(before: Look, after: Look) -> Iterator[tuple[str, str]]:
+def _events(before: Look, after: Look, when: str) -> Iterator[tuple[str, str]]:
     was, now = before.status, after.status
     if was.identity is None or now.identity is None:
-        yield "process_gone", f"the service's process ended under load{_how(now)}"
+        yield "process_gone", f"the service's process ended{when}{_how(now)}"
     elif was.identity != now.identity:
-        yield "process_restarted", "the service was restarted under load"
+        yield "process_restarted", f"the service was restarted{when}"
     log = [*now.log, *(after.host.kernel_log or ())]
     killed = _grown(was.memory_events, now.memory_events, "oom_kill")
     if killed or (now.result == "oom-kill" and was.result != "oom-kill"):

@@ -14,13 +14,13 @@ from changectl.core.incident import GUARD_BROKEN, Incident, failure_line, proces
 from changectl.core.precheck import CheckResult, Seen
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact
+from changectl.workflow.live_look import real_answer
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import Ready
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import Acceptance, Trial, prove_effect, run_checks, started
 
 LOOK = 1.0  # seconds between two looks at process and log
-ASK_AGAIN = 1.0  # seconds after which an answer that did not come is asked for once more
 _NO_PROCESS = Seen(known=False, why="no process that stays")
 
 
@@ -139,16 +139,11 @@ class _Guards:
             raise _broken(self.attempt, elapsed, f"its log shows a known failure{because}")
 
     def ask(self, elapsed: float) -> None:
-        """One real answer; one that did not come is asked for once more, since one lost request proves nothing."""
-        target, said = self.attempt.target, ""
-        for pause in (0.0, ASK_AGAIN):
-            self.attempt.tools.clock.sleep(pause)
-            readiness = target.engine.readiness(target.pages(answer=True), target.service.model.name)
-            if readiness.state == "ready":
-                self.answers += 1
-                return
-            said = readiness.detail
-        raise _broken(self.attempt, elapsed, f"it gave no real answer: {said}")
+        """One real answer."""
+        answer = real_answer(self.attempt.target, self.attempt.tools.clock)
+        if answer.wrong:
+            raise _broken(self.attempt, elapsed, f"it gave no real answer: {answer.wrong}")
+        self.answers += 1
 
 
 def _broken(attempt: Attempt, elapsed: float, what: str) -> NotKept:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.errors import Refused
-from changectl.core.history_events import ARM, LEASE, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, intent
+from changectl.core.history_events import ARM, LEASE, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, WATCH, intent, outcome
 from changectl.core.judgement import Verdict
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.ports import Event
@@ -23,7 +23,8 @@ class OpenRun:
         service: the service's name.
         step: the step that was cut off; 0 for a revert, or where none had begun.
         verdict: the step's last verdict, if it came to one.
-        good: the process that each instance was judged with, where the verdict was to keep it.
+        good: the process that each instance was judged with, where the verdict was to keep it, and where it was watched
+            to the end if the step asked for that.
         edits: what the step, or the reverted run, had saved; last step first.
         begun: the instances that the record says would be armed.
         leased: the instances on whose hosts a lease was asked for.
@@ -89,7 +90,7 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         service=str(opened.body["service"]),
         step=step,
         verdict=str(verdicts[-1].get("verdict")) if verdicts else None,
-        good=_judged_good(verdicts),
+        good=_watched_well(_judged_good(verdicts), opened.body, events, step),
         edits=edits,
         begun=frozenset(begun),
         leased=frozenset(leased),
@@ -103,6 +104,19 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
 
 def _undecided(body: Mapping[str, Any]) -> bool:
     return body.get("verdict") == Verdict.INCONCLUSIVE or body.get("decision") == "policy"
+
+
+Good = Mapping[str, tuple[int, int | None]]
+
+
+def _watched_well(good: Good, opened: Mapping[str, Any], events: Sequence[Event], step: int) -> Good:
+    """Without the instances that the step was to watch, and whose watch did not come to its good end."""
+    steps = opened.get("steps") or []
+    if not 0 < step <= len(steps) or not steps[step - 1].get("watch"):
+        return good
+    ends = [event.body for event in events if event.kind == outcome(WATCH) and event.step == step]
+    well = {str(body.get("host")) for body in ends if body.get("ok")}
+    return {host: process for host, process in good.items() if host in well}
 
 
 def _judged_good(verdicts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int | None]]:

@@ -52,6 +52,7 @@ class StepPreview:
     measuring_seconds: Span | None  # both phases on all instances; None: a number of requests that was never timed
     load_seconds: StartCost | None  # without an answer, for one start and for the way back; None: never recorded
     traffic: str  # what users notice while an instance restarts
+    watch: float = 0.0  # seconds that the change is watched live before it is kept
     sight: tuple[str, ...] = ()  # what a trial of several pairs can tell, in sentences
     refusal: str = ""  # why it cannot even be computed
 
@@ -104,7 +105,10 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     phase = _phase(load.expected_seconds, spent)
     starts, phases, sight = _trial(order, spent, phase, len(load.levels))
     measuring = None if phase is None else phase.times(phases * len(order.placed))
-    return StepPreview(_change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, sight)
+    watch = order.plan.steps[number].watch or 0.0
+    return StepPreview(
+        _change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, watch, sight
+    )
 
 
 def _phase(planned: float | None, spent: Spent) -> Span | None:

@@ -143,7 +143,7 @@ def _kept_on(
     """Finish what was cut off between the last verdict and the hosts' decision."""
     for _, edit in holds:
         if found[edit.instance, edit.step] not in (Found.OPEN, Found.KEPT) or edit.instance not in order.good:
-            text = f"{edit.instance}: the change was not judged good there, or is not what stands there any more"
+            text = f"{edit.instance}: it was not judged good, or not watched to the end, or does not stand there"
             raise Refused(f"{text}; leave out --continue to bring the saved configuration back", reason="not_judged")
     try:
         for hold, edit in holds:

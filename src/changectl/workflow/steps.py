@@ -12,6 +12,7 @@ from changectl.core.judgement import Judgement, Verdict
 from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.precheck import refusal
+from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt, host_run_name
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
 from changectl.workflow.incident import as_found, mend, still_holds, without_waived
@@ -27,6 +28,7 @@ from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 from changectl.workflow.traffic import back_in_service, out_of_service
 from changectl.workflow.trial import Acceptance, still_good, still_written, try_change
+from changectl.workflow.watch import watch_step
 
 _KEPT = {
     Verdict.IMPROVED: "kept: the expected gain is there, and nothing got worse",
@@ -185,6 +187,7 @@ def _keep_unjudged(run: StepRun, judgement: Judgement) -> bool:
 
 def _keep(run: StepRun) -> Ending:
     incident = run.acceptance.incident
+    watch_step(list(zip(run.attempts, run.trials, strict=True)), run.acceptance)
     for attempt, trial in zip(run.attempts, run.trials, strict=True):
         run.tools.interrupts.check()
         if incident is not None:
@@ -197,12 +200,22 @@ def _keep(run: StepRun) -> Ending:
     with run.tools.interrupts.ignored():
         for attempt in run.attempts:
             attempt.lease.disarm("kept")
+    return _kept(run)
+
+
+def _kept(run: StepRun) -> Ending:
+    """The hosts have on record that it is kept."""
+    incident, watch = run.acceptance.incident, run.acceptance.step.watch
+    watched = "" if watch is None else f"; watched for {format_duration(watch)}, and nothing broke"
     if incident is not None:
         text = f"it runs on the change; the live guards held for {incident.seconds:.0f} s, and nobody has judged it"
+        text += watched
         return Ending(Outcome.KEPT_UNJUDGED, INCIDENT, text)
     if any(judgement.undecided for judgement in run.judgements):
-        return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", "kept without a verdict, as the plan or a person decided")
-    return Ending(Outcome.KEPT, "kept", _KEPT[run.judgement.verdict if run.judgement else Verdict.NO_GROSS_HARM])
+        text = f"kept without a verdict, as the plan or a person decided{watched}"
+        return Ending(Outcome.KEPT_UNJUDGED, "inconclusive", text)
+    text = _KEPT[run.judgement.verdict if run.judgement else Verdict.NO_GROSS_HARM] + watched
+    return Ending(Outcome.KEPT, "kept", text)
 
 
 def _undo(run: StepRun, reason: str, text: str) -> Ending:

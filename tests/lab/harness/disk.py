@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.lab.harness import faults
+
 LAUNCHER = Path(__file__).resolve().parents[3] / "src" / "changectl" / "demo" / "llama_server.py"
 _NETWORK_UNIT = """[Unit]
 Description=The address of this lab host
@@ -45,7 +47,7 @@ def prepare(folder: Path, root: Path, name: str, address: str, public_key: str) 
     for home, owner in ((merged / "root", 0), (merged / "home/ops", 1000)):
         _authorise(home, owner, public_key)
     command = merged / "usr/local/bin/llama-server"
-    command.write_text("#!/usr/bin/python3\n" + LAUNCHER.read_text())
+    command.write_text("#!/usr/bin/python3\n" + faults.added_to(LAUNCHER.read_text()))
     command.chmod(0o755)
 
 

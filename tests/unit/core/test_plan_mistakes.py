@@ -178,10 +178,13 @@ def test_keys_of_later_versions_are_not_supported_yet(line: str) -> None:
     assert (path, message) == (key, f"`{key}` is not supported in this version")
 
 
-def test_watching_is_not_supported_yet() -> None:
-    place, path, message, _ = only(plan_problems(changed(PLAN, "    on_inconclusive: keep", "    watch: 1h")))
+@pytest.mark.parametrize("length", ["1s", "2400h"])
+def test_a_watch_has_a_length_that_shows_something_and_ends(length: str) -> None:
+    place, path, message, hint = only(plan_problems(changed(PLAN, "    on_inconclusive: keep", f"    watch: {length}")))
 
-    assert (place, path, message) == ("plan.yml:16:12", "steps/2/watch", "`watch` is not supported in this version")
+    assert (place, path) == ("plan.yml:16:12", "steps/2/watch")
+    assert message.startswith("a watch of ")
+    assert hint == "write between 10s and 24h, like `watch: 30m`"
 
 
 @pytest.mark.parametrize(

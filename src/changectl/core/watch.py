@@ -1,0 +1,189 @@
+"""A change that is watched before it is kept: what of a live service is looked at, and what of it is harm.
+
+What cannot be seen is said, and is neither harm nor a proof that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from changectl.core.anytime import ShareTest
+from changectl.core.flagging import FLAGGED_FAILURES, of_share
+from changectl.core.growth import Held, growth
+from changectl.core.judgement import Reason
+from changectl.core.lifecycle import WATCH_FAILURES, WATCH_LATENCY, WATCH_MEMORY, WATCH_PREEMPTIONS
+from changectl.core.metrics import Guard
+from changectl.core.proportions import Count, upper
+from changectl.core.units import SECONDS, format_duration, format_share
+
+ALPHA = 0.01  # the chance of a false alarm of one instance's whole watch, shared out among what is tested
+KNOWN = 200  # requests of the saved configuration whose share has a bound worth the name
+MORE_FAILURES = 0.005  # beyond the saved configuration's share: the default margin of failures
+MORE_PREEMPTIONS = 0.05
+MOST = 0.9  # a limit beyond it is none that could be broken
+BEYOND = {"p50": 0.5, "p95": 0.05, "p99": 0.01}  # the share of requests that a limit on a percentile lets be slower
+_MB = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What one look at a live service told.
+
+    Attributes:
+        memory: bytes that the service holds; None: not told.
+        left: bytes that it could still take; None: not told.
+        counts: since the process began, of the requests that ended: `failures`, `preemptions`, and by the name of each
+            latency limit those that took longer. What the engine does not count is not there.
+    """
+
+    memory: float | None = None
+    left: float | None = None
+    counts: Mapping[str, Count] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLimit:
+    """The largest share of live requests that is no harm."""
+
+    name: str  # as in Live.counts
+    reason: str
+    share: float
+    words: str  # what the requests of that share did
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What ends a watch: a stable word, and a sentence."""
+
+    reason: str
+    text: str
+
+
+def limits(slo: Sequence[Guard], before: Live) -> list[ShareLimit]:
+    """What shares are held against: the service's own limits, and never less than what the saved configuration had.
+
+    Args:
+        slo: the limits in force for the step.
+        before: of the process on the saved configuration, over its whole life.
+    """
+    own = [guard.limit.value for guard in slo if guard.ref.metric.name == "failures"]
+    found = [
+        _limit("failures", WATCH_FAILURES, own or [FLAGGED_FAILURES], 0.0 if own else MORE_FAILURES, "failed", before)
+    ]
+    for name, guard in slow(slo).items():
+        words = f"took longer than {name} {guard.limit} allows"
+        found.append(_limit(name, WATCH_LATENCY, [BEYOND[guard.ref.statistic or ""]], 0.0, words, before))
+    if "preemptions" in before.counts:  # how often is too often, only the saved configuration can tell
+        found.append(_limit("preemptions", WATCH_PREEMPTIONS, [0.0], MORE_PREEMPTIONS, "were preempted", before))
+    return found
+
+
+def slow(slo: Sequence[Guard]) -> dict[str, Guard]:
+    """The limits on percentiles of a latency, by name; where levels have limits of their own, the loosest of them."""
+    found: dict[str, Guard] = {}
+    for guard in slo:
+        name = guard.ref.name
+        if guard.ref.metric.unit != SECONDS or guard.ref.statistic not in BEYOND:
+            continue
+        if name not in found or guard.limit.value > found[name].limit.value:
+            found[name] = guard
+    return found
+
+
+def _limit(name: str, reason: str, allowed: Sequence[float], more: float, words: str, before: Live) -> ShareLimit:
+    known = before.counts.get(name, Count(0, 0))
+    was = upper(known, ALPHA) if known.n >= KNOWN else known.share
+    return ShareLimit(name, reason, min(MOST, max(*allowed, was + more)), words)
+
+
+@dataclass
+class Watched:
+    """One instance while it is watched.
+
+    Attributes:
+        seconds: how long the whole watch lasts.
+        limits: of the shares.
+        before: bytes that the process on the saved configuration held; None: not known.
+    """
+
+    seconds: float
+    limits: Sequence[ShareLimit]
+    before: float | None
+    tests: dict[str, ShareTest] = field(default_factory=dict)
+    held: list[Held] = field(default_factory=list)
+    left: float | None = None
+    _last: dict[str, Count] = field(default_factory=dict)
+
+    @property
+    def alpha(self) -> float:
+        """Of each test."""
+        return ALPHA / (len(self.limits) + 1)
+
+    def see(self, elapsed: float, live: Live) -> Harm | None:
+        """Take one look into account.
+
+        Args:
+            elapsed: seconds since the watch began.
+            live: what it told.
+        """
+        return next((harm for harm in (*self._shares(live), self._memory(elapsed, live)) if harm), None)
+
+    def _shares(self, live: Live) -> Iterator[Harm | None]:
+        for limit in self.limits:
+            now = live.counts.get(limit.name)
+            if now is None:
+                continue
+            last = self._last.get(limit.name)
+            self._last[limit.name] = now
+            if last is None or now.n < last.n or now.failed < last.failed:
+                continue  # the first look, or the counters began anew
+            test = self.tests.get(limit.name) or ShareTest(limit.share, self.alpha)
+            self.tests[limit.name] = test = test.after(Count(now.failed - last.failed, now.n - last.n))
+            yield Harm(limit.reason, self._share_text(limit, test)) if test.beyond else None
+
+    def _share_text(self, limit: ShareLimit, test: ShareTest) -> str:
+        share, allowed = format_share(test.seen.share), format_share(limit.share)
+        return f"{share} of {test.seen.n:.0f} live requests {limit.words}; up to {allowed} would be no harm"
+
+    def _memory(self, elapsed: float, live: Live) -> Harm | None:
+        if live.memory is None:
+            return None
+        self.held.append(Held(elapsed, live.memory))
+        self.left = live.left
+        seen = growth(self.held, self.seconds, live.left)
+        if seen is None or not seen.harms(self.alpha, self.before, self.seconds):
+            return None
+        grown = f"its memory grows by {seen.slope * 60 / _MB:.3g} MB a minute and does not settle"
+        end = format_duration(float(f"{seen.used_up or 0.0:.2g}"))
+        return Harm(WATCH_MEMORY, f"{grown} ({seen.held / _MB:.0f} MB by now): at that rate what is left lasts {end}")
+
+    @property
+    def failures(self) -> Count | None:
+        """The live requests that ended, and those of them that failed; None: the engine does not count them."""
+        test = self.tests.get("failures")
+        return None if test is None else test.seen
+
+    def flags(self) -> list[Reason]:
+        """What has to be shown whatever came of the watch."""
+        seen = self.failures
+        return [] if seen is None else of_share(seen, "live requests", "while it was watched")
+
+    def unwatched(self) -> list[str]:
+        """What could not be seen, in words; at the end of the watch."""
+        blind = [limit.name for limit in self.limits if limit.name not in self.tests]
+        idle = [name for name, test in self.tests.items() if not test.seen.n]
+        told = [f"{', '.join(blind)} (the engine does not count it)"] if blind else []
+        told += [f"{', '.join(idle)} (no request came)"] if idle else []
+        if not self.held:
+            told.append("memory (the host did not tell what the service holds)")
+        elif self.left is None:
+            told.append("memory (the host did not tell what is left)")
+        elif growth(self.held, self.seconds, self.left) is None:
+            told.append("memory (too few looks)")
+        return told
+
+    @property
+    def nothing_but_answers(self) -> bool:
+        """Whether neither counters nor memory could be seen."""
+        return not any(test.seen.n for test in self.tests.values()) and (not self.held or self.left is None)

@@ -1,0 +1,63 @@
+"""One look at a service that serves: what the watch and the live guards read, from whatever engine and host tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from changectl.core.engine import Pages
+from changectl.core.observed import HostFacts, Status
+from changectl.core.ports import Clock
+from changectl.core.proportions import Count
+from changectl.core.watch import Live
+from changectl.workflow.contact import Contact
+from changectl.workflow.target import Target
+
+ASK_AGAIN = 1.0  # seconds after which an answer that did not come is asked for once more
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of asking for a real answer.
+
+    Attributes:
+        pages: the engine's, of the last time it was asked.
+        wrong: why there is none; "": there is one.
+        lost: how often it was asked in vain.
+    """
+
+    pages: Pages
+    wrong: str
+    lost: int
+
+
+def real_answer(target: Target, clock: Clock) -> Answer:
+    """A few tokens; an answer that did not come is asked for once more, since one lost request proves nothing."""
+    pages: Pages = {}
+    wrong, lost = "", 0
+    for pause in (0.0, ASK_AGAIN):
+        clock.sleep(pause)
+        pages = target.pages(answer=True)
+        readiness = target.engine.readiness(pages, target.service.model.name)
+        if readiness.state == "ready":
+            return Answer(pages, "", lost)
+        wrong, lost = readiness.detail, lost + 1
+    return Answer(pages, wrong, lost)
+
+
+def live(status: Status, host: HostFacts, pages: Pages | None) -> Live:
+    """What a look told; the engine's counters only where its pages were asked for."""
+    memory = status.process.rss_bytes if status.process else None
+    left = host.memory.available if host.memory else None
+    return Live(memory, left, {} if pages is None else counts(pages))
+
+
+def before_the_change(contact: Contact) -> Live:
+    """The same of the process on the saved configuration, over its whole life."""
+    process = contact.observed.process
+    return Live(process.rss_bytes if process else None, None, counts(contact.pages))
+
+
+def counts(pages: Pages) -> Mapping[str, Count]:  # noqa: ARG001 - engines' counters have no common names yet
+    """The engine's own counters since its start."""
+    return {}
