@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
 import stat
 import tempfile
@@ -72,13 +73,18 @@ def _short_sockets(environment: Mapping[str, str]) -> dict[str, str]:
     usual = Path(environment.get("HOME") or Path.home(), ".ansible", "cp")
     if name in environment or len(str(usual).encode()) + SOCKET_NAME <= SOCKET_PATH:
         return {}
-    return {name: str(_own_folder())}
+    return {name: str(_own_folder(str(usual)))}
 
 
 @functools.cache
-def _own_folder() -> Path:
-    """A folder under /tmp that nobody else can put a socket into: another's would hear what Ansible sends to hosts."""
-    folder = Path(f"/tmp/changectl-{os.getuid()}-cp")  # noqa: S108  # the shortest place; whose it is is looked at
+def _own_folder(usual: str) -> Path:
+    """A folder under /tmp that nobody else can put a socket into: another's would hear what Ansible sends to hosts.
+
+    It is another one for each `usual` folder: Ansible names a socket after host, port and user only, and under
+    another home the same host may be reached another way.
+    """
+    mark = hashlib.sha256(usual.encode()).hexdigest()[:8]
+    folder = Path(f"/tmp/changectl-{os.getuid()}-{mark}")  # noqa: S108  # the shortest place; whose it is is looked at
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()

@@ -50,6 +50,8 @@ def test_under_a_long_home_the_sockets_of_ssh_lie_in_a_short_folder_of_this_user
         place = folder / ("0123456789" + "." + "r" * 16)  # as Ansible and ssh name it
         listener.bind(str(place))
         place.unlink()
+    other = for_ansible({"HOME": f"{home}h"}, Path("/p"), Path("/v/bin/python"))["ANSIBLE_SSH_CONTROL_PATH_DIR"]
+    assert other != str(folder), "under another home the same host may be reached another way"
 
 
 def test_where_the_usual_folder_is_short_enough_or_the_user_names_one_it_stays() -> None:
