@@ -53,7 +53,7 @@ def test_a_log_that_cannot_be_kept_stops_nothing() -> None:
     stage.host.on_start = says_its_capacity
     assert stage.host.process is not None
     stage.host.process.pid = 77
-    stage.fail_at(3, lambda: OSError("the disk is full"), "records put_blob")  # after the model and the baseline
+    stage.fail_at(4, lambda: OSError("the disk is full"), "records put_blob")  # after model, samples and baseline
     end = stage.apply(BETTER)
 
     assert end.exit_code == 0

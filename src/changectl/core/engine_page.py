@@ -11,6 +11,7 @@ from changectl.core.engine_series import BY_NAME, CANONICAL, TO_CANONICAL, Canon
 from changectl.core.prometheus import Metrics, PageError, Sample, parse
 
 NOT_EXPOSED = "not exposed"
+NOT_ON_PAGE = "not on the metrics page"
 
 Buckets = tuple[tuple[float, float], ...]  # (upper edge, observations up to it), edges growing, the last one infinite
 
@@ -88,7 +89,7 @@ def _first(row: Canonical, table: MetricTable, metrics: Metrics, model: str | No
     """The first spelling that the page has, or why there is no figure."""
     why = NOT_EXPOSED
     for series in table.series.get(row.name, ()):
-        why = "not on the metrics page"
+        why = NOT_ON_PAGE
         found = _read(row, series, _Rows(metrics, table.model_label, model))
         if found is not None:
             return found

@@ -62,14 +62,13 @@ def host_window(
         missing: part of a look -> why the host could not read it.
         threads: thread -> what it calls itself.
     """
-    if not looks:
-        return HostWindow(missing=dict.fromkeys([*FIGURES, *COUNTS], "no look at the host"))
     spreads = {name: spread for name, spread in _spreads(looks, threads or {}) if spread is not None}
     counts = {name: count for name, count in _counts(looks) if count is not None}
     why = missing or {}
     known = {**FIGURES, **COUNTS}
     left = {name: why.get(row.part, NOT_READ) for name, row in known.items() if name not in {*spreads, *counts}}
-    return HostWindow(looks[-1]["clock"] - looks[0]["clock"], len(looks), spreads, counts, left)
+    lasted = looks[-1]["clock"] - looks[0]["clock"] if looks else 0.0
+    return HostWindow(lasted, len(looks), spreads, counts, left)
 
 
 def spread(values: Sequence[float], of: str = "") -> Spread | None:

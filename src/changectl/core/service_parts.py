@@ -12,6 +12,7 @@ from changectl.core import tensors
 from changectl.core.argv import Argv
 from changectl.core.fields import AbsolutePath, Line, Port, Unit, is_template, one_key, text_of
 from changectl.core.grammar import Fault, Grammar, fault, faults, nearest, not_yet
+from changectl.core.service_metrics import GenericMetrics
 
 _LATER_MANAGERS = ("compose", "supervisor")
 ANSWER_PROTOCOLS = ("kserve_v2", "openai_chat", "openai_completions", "openai_embeddings")
@@ -143,15 +144,6 @@ class GenericAnswer(Grammar):
         if self.protocol != TENSORS and self.inputs is not None:
             raise faults([Fault(f"`{self.protocol}` takes no tensors", "leave `inputs` out", ("inputs",))])
         return self
-
-
-class GenericMetrics(Grammar):
-    """Where a generic engine shows its own figures."""
-
-    page: Line = Field(description="path of its Prometheus page", examples=["/metrics"])
-    waiting: Line | None = Field(None, description="gauge: requests that wait", examples=["app_queue_depth"])
-    running: Line | None = Field(None, description="gauge: requests in work", examples=["app_in_flight"])
-    tokens: Line | None = Field(None, description="counter: tokens generated", examples=["app_tokens_total"])
 
 
 def _ready(value: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 from changectl import loads
 from changectl.core.engine import Page, Pages, ProbeRequest, Readiness, Source
+from changectl.core.engine_page import read_page
+from changectl.core.engine_series import BY_NAME, TO_CANONICAL, MetricTable, Series
 from changectl.core.errors import InputError, Problem
 from changectl.core.settings import Setting
 from changectl.engines import _openai, _values, _whole
@@ -17,7 +19,9 @@ _READY = re.compile(r"(?P<method>GET|HEAD|POST)\s+(?P<path>/\S*)\s+(?P<status>[1
 _TYPES = ("int", "float", "bool", "str", "json")
 _BELONGS = {"int": "write a whole number", "float": "write a number", "bool": "write true or false"}
 _SETTING_KEYS = {"flag", "env", "key", "type", "changes_answers"}
-_METRIC_KEYS = {"page", "waiting", "running", "tokens"}
+_TOKENS = "tokens"  # what a service file may call the generated ones
+_METRIC_KEYS = {"page", _TOKENS, *BY_NAME}
+_SERIES_KEYS = {"series", "unit", "histogram"}
 
 
 class Generic(BaseEngine):
@@ -29,12 +33,13 @@ class Generic(BaseEngine):
     has_help = False  # an unknown program asked for help might start a second server
 
     def __init__(self, ready: tuple[str, str, int], answer: Mapping[str, Any] | None, settings: Sequence[Setting],
-                 metrics: Mapping[str, str]) -> None:  # fmt: skip
+                 page: str | None, metrics: MetricTable) -> None:  # fmt: skip
         self.ready = ready
         self.protocols = (str(answer["protocol"]),) if answer else ()
         self.inputs = (answer or {}).get("inputs")
         self.settings = settings
-        self.metrics = metrics
+        self.page = page
+        self.metric_table = metrics
 
     def probes(
         self, endpoint: str, model_name: str | None, auth: Mapping[str, str] | None, *, answer: bool = True
@@ -43,7 +48,7 @@ class Generic(BaseEngine):
         base, headers = endpoint.rstrip("/"), _openai.auth_headers(auth)
         method, path, _ = self.ready
         requests = [ProbeRequest("health", f"{base}{path}", method, headers)]
-        page = self.metrics.get("page")
+        page = self.page
         if self.protocols:
             requests.append(ProbeRequest("models", f"{base}{self._models_path(model_name)}", headers=headers))
         if self.protocols and answer:
@@ -93,30 +98,20 @@ class Generic(BaseEngine):
 
     def token_counter(self, pages: Pages) -> float | None:
         """The series declared as `tokens`; None: none declared, or not on the page."""
-        return self._series("tokens", pages.get("metrics"))
-
-    def waiting(self, pages: Pages) -> float | None:
-        """Requests in the queue; None: not declared, or not on the page."""
-        return self._series("waiting", pages.get("metrics"))
-
-    def in_flight(self, pages: Pages) -> float | None:
-        """Requests being served; None: not declared, or not on the page."""
-        return self._series("running", pages.get("metrics"))
+        return self._tokens(pages.get("metrics"))
 
     def _answered(self, pages: Pages) -> Readiness:
         page = pages.get("answer")
         came = _whole.came(self.protocols[0], page) if self._whole else _tokens(page)
         if came is None:
             return Readiness("not_serving", f"healthy, but no real answer: {page.said() if page else 'not asked'}")
-        before, after = self._series("tokens", pages.get("metrics_before")), self.token_counter(pages)
+        before, after = self._tokens(pages.get("metrics_before")), self.token_counter(pages)
         if before is not None and after is not None and after <= before:
             return Readiness("not_serving", f"answered, but its token counter stands still at {after:g}")
         return Readiness("ready", f"answered {came}")
 
-    def _series(self, role: str, page: Page | None) -> float | None:
-        name = self.metrics.get(role)
-        metrics = page.metrics() if page and name else None
-        return metrics.total(name) if metrics and name else None
+    def _tokens(self, page: Page | None) -> float | None:
+        return read_page(self.metric_table, page).value("generated_tokens")
 
 
 def _tokens(page: Page | None) -> str | None:
@@ -142,7 +137,30 @@ def make(description: Any) -> Generic:
     rows = _mapping(parts.get("settings") or {}, "settings")
     settings = tuple(_setting(str(name), row) for name, row in rows.items())
     ready = (match["method"], match["path"], int(match["status"]))
-    return Generic(ready, _answer(parts.get("answer")), settings, {key: str(value) for key, value in metrics.items()})
+    page = None if metrics.get("page") is None else str(metrics["page"])
+    return Generic(ready, _answer(parts.get("answer")), settings, page, _table(metrics))
+
+
+def _table(metrics: Mapping[str, Any]) -> MetricTable:
+    named = {("generated_tokens" if name == _TOKENS else name): _series(name, value)
+             for name, value in metrics.items() if name != "page"}  # fmt: skip
+    return MetricTable({name: (series,) for name, series in named.items()})
+
+
+def _series(name: str, value: Any) -> Series:
+    path = f"metrics/{name}"
+    parts = {"series": value} if isinstance(value, str) else _mapping(value, path)
+    _known(parts, _SERIES_KEYS, path)
+    timed = name in BY_NAME and BY_NAME[name].kind == "time"
+    unit, histogram = parts.get("unit") or ("s" if timed else ""), bool(parts.get("histogram"))
+    if unit not in TO_CANONICAL or timed == (unit in ("", "percent")):
+        units = "s, ms, us or ns" if timed else "percent, for a share, or none"
+        raise _problem(f"{name} cannot have the unit {unit!r}", f"{path}/unit", f"known: {units}")
+    if histogram and not timed:
+        raise _problem(f"{name} is one number and no histogram", f"{path}/histogram", "leave it out")
+    if not parts.get("series"):
+        raise _problem(f"{name} names no series", path, "for example: {series: app_queue_ms, unit: ms}")
+    return Series(str(parts["series"]), unit, histogram)
 
 
 def _answer(answer: Any) -> Mapping[str, Any] | None:

@@ -9,9 +9,11 @@ from typing import Any
 from changectl.core.history import Entry, RunStory, StepStory
 from changectl.core.history_events import mapping_of, text_of, texts_of
 from changectl.core.ports import Json
+from changectl.core.time_spent import time_spent
 from changectl.reports import _figures as figures
 from changectl.reports import _measured as measured
 from changectl.reports import _proofs as proofs
+from changectl.reports import _time as time
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._commands import told
@@ -20,6 +22,7 @@ from changectl.reports._prechecks import prechecks
 from changectl.reports._runs import FORMAT, run_json, step_json
 from changectl.reports._watched import watched
 
+TIME = "where_the_time_went"
 _PLACES = ("file", "process", "engine")
 
 _PARTS = (
@@ -62,7 +65,8 @@ def _entries(story: RunStory, step: int | None) -> list[Entry]:
 
 def _step_json(step: StepStory) -> dict[str, Any]:
     lists = {name: [dict(body) for body in getattr(step, name)] for name in _PARTS}
-    return {**step_json(step.summary), "expect": step.expect, "accept": step.accept, **lists}
+    times = [one.to_json() for one in time_spent(step.measurements)]
+    return {**step_json(step.summary), "expect": step.expect, "accept": step.accept, **lists, TIME: times}
 
 
 def _head(story: RunStory) -> list[Block]:
@@ -103,9 +107,9 @@ def _step(story: RunStory, step: StepStory) -> list[Block]:
     if cause := _cause(step):
         blocks += told(f"ended because: {cause}")
     blocks += [*_reasons(step), *_figures(step.rows), *_edits(step.edits), *_prechecks(step.prechecks)]
-    blocks += [*measured.blocks(step.measurements, story.workload, story.model), *_effective(step.effective)]
-    blocks += [*proofs.ready(step.ready), *watched(step.watched), *proofs.checks(step.checks)]
-    blocks += proofs.proofs(step.verify)
+    blocks += [*measured.blocks(step.measurements, story.workload, story.model), *time.blocks(step.measurements)]
+    blocks += [*_effective(step.effective), *proofs.ready(step.ready), *watched(step.watched)]
+    blocks += [*proofs.checks(step.checks), *proofs.proofs(step.verify)]
     return [*blocks, *proofs.evidence(step.evidence)]
 
 

@@ -64,7 +64,7 @@ class Attempt(Hold):
         records = self.tools.records
         with self.recorder.acting("capture", {"host": self.target.name, "files": files}) as outcome:
             args = {"files": files, "manager": self.target.manager_argument, "process": True, "extra": extra,
-                    "nvml": self._bindings()}  # fmt: skip
+                    "nvml": self.bindings()}  # fmt: skip
             answer = Capture.read(self.target.ask("capture", {**self.host_run, **args}))
             outcome.update(
                 host=self.target.name,
@@ -112,8 +112,8 @@ class Attempt(Hold):
                 raise
             outcome.update(host=self.target.name, answers=[short(answer) for answer in result])
 
-    def _bindings(self) -> str | None:
-        """Where there is a GPU, what the host needs to see that a stopped service gave its memory back."""
+    def bindings(self) -> str | None:
+        """NVML's bindings as they travel to a host; None: it has no GPU."""
         gpu = self.contact.host_answer.get("gpu")
         return self.tools.nvml_source() if isinstance(gpu, Mapping) and gpu.get("present") else None
 

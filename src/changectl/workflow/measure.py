@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +20,8 @@ from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
 from changectl.workflow.contact import read_model
 from changectl.workflow.events import Look, hard_events, observations
+from changectl.workflow.sampling import Sampled, sampling
+from changectl.workflow.tools import Tools
 
 Letter = Literal["A", "B"]
 
@@ -69,13 +72,16 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
     which = {"phase": letter, "host": target.name, **({} if number is None else {"number": number})}
     facts = {**which, "fresh_start": start.fresh, "levels": load.facts()["levels"]}
     with attempt.recorder.acting("measure", facts) as outcome:
-        records, failure, generator = _run(attempt, letter if number is None else f"{letter}{number}", load)
+        outcome.update(which)
+        with _watched(attempt, load, outcome) as seen:
+            records, failure, generator = _run(attempt, letter if number is None else f"{letter}{number}", load)
         status, host = target.status(before.status.cursor), target.host_answer(since=before.status.now)
         after = Look(status, HostFacts.read(host))
         pages, log = target.pages(answer=False), [*start.log, *status.log]
         capacity = target.engine.capacity(pages, log)
+        parsed = list(parse_records(records.splitlines()))
         measurement = summarise(
-            parse_records(records.splitlines()),
+            parsed,
             load.sizes,
             slo=target.service.slo,
             facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
@@ -87,11 +93,31 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
         notes = observations(before, after, letter)
         outcome.update(
-            **which, fresh_start=start.fresh, summary=measurement.to_json(),
+            fresh_start=start.fresh, summary=measurement.to_json(), activity=seen.activity.to_json(parsed),
             blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
             conditions=conditions.to_json(), events=[event.text for event in events], generator=generator,
         )  # fmt: skip
     return Phase(letter, measurement, conditions, events, notes, status.identity)
+
+
+@contextmanager
+def _watched(attempt: Attempt, load: LoadPlan, outcome: dict[str, Any]) -> Iterator[Sampled]:
+    """Sample the instance while it is under load; what was seen is recorded, also of a phase that failed."""
+    seen = Sampled(attempt.target)
+    try:
+        with sampling(seen, load.expected_seconds, attempt.bindings()):
+            yield seen
+    finally:
+        if seen.looks.looks:
+            outcome.update(activity=seen.activity.to_json(), samples=_kept(attempt.tools, seen.raw()))
+
+
+def _kept(tools: Tools, samples: str) -> str | None:
+    """The digest of the kept samples; None: they cannot be kept, which fails no measurement."""
+    try:
+        return tools.records.put_blob(tools.secrets.redactor.known(samples).encode())
+    except Exception:  # noqa: BLE001 - the summary is recorded all the same
+        return None
 
 
 def _present(attempt: Attempt, host: Mapping[str, Any], version: str | None) -> Present:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from changectl.core.engine import Engine, Pages, pages_from
+from changectl.core.engine import Engine, Pages, ProbeRequest, pages_from
 from changectl.core.manager import Manager
 from changectl.core.observed import Hello, Model, Observed, ProcessFacts, Status
 from changectl.core.ports import Door, HostAddress, Progress
@@ -121,8 +121,7 @@ class Target:
             within: seconds for each page at most.
             only: the one page that is wanted; none comes back where the engine has no such page.
         """
-        requests = self.engine.probes(self.endpoint, self.service.model.name, self.auth, answer=answer)
-        requests = [one for one in requests if only in (None, one.name)]
+        requests = self.requests(only, answer=answer)
         if not requests:
             return {}
         if within is not None:
@@ -130,6 +129,11 @@ class Target:
         longest = sum(request.timeout for request in requests)
         said = self.ask("probe", {"requests": [one.as_args() for one in requests]}, timeout=longest + 10)
         return pages_from(said)
+
+    def requests(self, only: str | None = None, *, answer: bool = False) -> list[ProbeRequest]:
+        """The requests that `pages` sends; they hold the token."""
+        found = self.engine.probes(self.endpoint, self.service.model.name, self.auth, answer=answer)
+        return [one for one in found if only in (None, one.name)]
 
     def status(self, cursor: str | None = None, run: str | None = None, *, from_start: bool = False) -> Status:
         """How the manager's process is, and its log since `cursor`.

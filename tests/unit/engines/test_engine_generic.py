@@ -7,6 +7,7 @@ import pytest
 from tests.unit.engines.support import page, text
 
 from changectl.core.engine import Page
+from changectl.core.engine_page import read_page
 from changectl.core.errors import InputError
 from changectl.engines import load, names
 from changectl.engines.generic import Generic, make
@@ -54,16 +55,26 @@ def test_declared_settings_are_found_and_read_from_the_process() -> None:
 
 
 def test_metrics_are_read_under_their_declared_names() -> None:
-    pages = {"metrics": page(text("generic", "metrics.txt"))}
+    recorded = page(text("generic", "metrics.txt"))
+    found = read_page(engine().metric_table, recorded)
 
-    assert engine().waiting(pages) == 3
-    assert engine().in_flight(pages) == 3
-    assert engine().token_counter(pages) == 120
+    assert (found.value("waiting"), found.value("running"), found.value("generated_tokens")) == (3, 3, 120)
+    assert engine().token_counter({"metrics": recorded}) == 120
 
 
 def test_undeclared_or_absent_series_are_not_zero() -> None:
-    assert engine().waiting({"metrics": page("other 1\n")}) is None
+    assert read_page(engine().metric_table, page("other 1\n")).missing["waiting"] == "not on the metrics page"
+    assert read_page(engine().metric_table, page("other 1\n")).missing["kv_use"] == "not exposed"
     assert engine(metrics=None).token_counter({}) is None
+
+
+def test_times_may_be_in_another_unit_and_shares_in_percent() -> None:
+    metrics = {"page": "/m", "queue_time": {"series": "q", "unit": "ms"}, "kv_use": {"series": "k", "unit": "percent"},
+               "ttft": {"series": "t", "histogram": True}}  # fmt: skip
+    found = read_page(engine(metrics=metrics).metric_table, page("q 250\nk 75\nt_sum 3\nt_count 2\n"))
+
+    assert (found.value("queue_time"), found.value("kv_use")) == (0.25, 0.75)
+    assert found.readings["ttft"].mean == 1.5
 
 
 def test_it_is_ready_with_the_declared_status_and_a_real_answer() -> None:
@@ -114,6 +125,11 @@ def test_probes_follow_the_description() -> None:
         ({"settings": {"a": {"flags": "--a"}}}, "settings/a/flags"),
         ({"metrics": {"waiting": "x"}}, "metrics"),
         ({"metrics": ["x"]}, "metrics"),
+        ({"metrics": {"page": "/m", "wait": "x"}}, "metrics/wait"),
+        ({"metrics": {"page": "/m", "queue_time": {"series": "x", "unit": "minutes"}}}, "metrics/queue_time/unit"),
+        ({"metrics": {"page": "/m", "waiting": {"series": "x", "unit": "ms"}}}, "metrics/waiting/unit"),
+        ({"metrics": {"page": "/m", "waiting": {"series": "x", "histogram": True}}}, "metrics/waiting/histogram"),
+        ({"metrics": {"page": "/m", "waiting": {"unit": "percent"}}}, "metrics/waiting"),
         ({"more": 1}, "more"),
     ],
 )
