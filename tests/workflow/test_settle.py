@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.workflow.fake_host import UNIT
+from tests.workflow.fake_host import UNIT, FakeHost
 from tests.workflow.stage import BETTER, Stage
 
+from changectl.core.errors import ContactLost
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.revert import accept_present, exit_code, revert, what_to_revert
 
@@ -42,6 +43,42 @@ def test_it_is_accepted_although_the_copy_of_what_was_saved_is_lost() -> None:
     assert (exit_code(ending), ending.outcome) == (0, Outcome.KEPT_UNJUDGED)
     assert stage.host.keeper.armed == {}
     assert stage.host.keeper.holder is None
+
+
+def two_cut_off() -> Stage:
+    stage = Stage(("gpu1", "gpu2"))
+    cut_off(stage)
+    return stage
+
+
+def test_a_host_that_does_not_answer_leaves_all_of_them_as_they_were() -> None:
+    stage = two_cut_off()
+    order = what_to_revert("R1", stage.journal.events("R1"), "OPS-78")
+    stage.hosts["gpu1"].on_call = silent
+
+    _, ending = accept_present(order, stage.placed, stage.tools)
+
+    assert (ending.outcome, stage.journal.bodies("accepted")) == (Outcome.REFUSED, [])
+    assert all(host.keeper.decided["R1.1"]["outcome"] == "kept" for host in stage.hosts.values())
+
+
+def test_where_only_some_hosts_accepted_each_is_named_and_the_run_stays_unsettled() -> None:
+    stage = two_cut_off()
+    order = what_to_revert("R1", stage.journal.events("R1"), "OPS-78")
+    first = order.edits[0].instance
+    last = order.edits[-1].instance
+    stage.hosts[last].on_call = lambda host, call: silent(host, call) if call == "disarm" else None
+
+    _, ending = accept_present(order, stage.placed, stage.tools)
+
+    assert (exit_code(ending), ending.outcome) == (3, Outcome.REFUSED)
+    assert f"accepted on {first}, and not on {last}" in ending.text
+    stage.hosts[last].on_call = lambda host, call: None
+    assert accept_present(order, stage.placed, stage.tools)[1].outcome is Outcome.KEPT_UNJUDGED
+
+
+def silent(host: FakeHost, call: str) -> None:
+    raise ContactLost(f"{host.name} does not answer")
 
 
 def test_a_run_with_an_end_cannot_be_settled_like_this() -> None:

@@ -143,6 +143,51 @@ def test_a_time_has_as_many_pairs_as_fit_into_it() -> None:
     assert 2 <= len(letters(stage)) <= 6
 
 
+def test_a_time_holds_also_where_later_starts_take_longer_than_the_first() -> None:
+    stage = Stage()
+
+    def slower(host: FakeHost) -> None:
+        host.load_seconds = 1.0 if host.starts < 3 else 15.0
+
+    stage.host.on_start = slower
+    ended = [0.0]
+    stage.host.on_call = lambda host, call: ended.append(stage.world.seconds) if call == "measure" else None
+    end = carried_out(stage, plan(SAME, effort="{time: 90s}"))
+
+    assert end.last.reason == "inconclusive"
+    assert len(letters(stage)) >= 2
+    assert ended[-1] + 5 <= 90
+    assert stage.serving_as_before()
+
+
+def test_a_time_has_more_pairs_where_the_first_start_was_the_slowest() -> None:
+    stage = Stage()
+    stage.host.load_seconds = 12.0
+    stage.host.on_start = lambda host: setattr(host, "load_seconds", 1.0 if host.starts > 1 else 12.0)
+    carried_out(stage, plan(SAME, effort="{time: 80s}"))
+    assert stage.world.seconds < 95
+
+
+def test_what_the_new_configuration_left_is_kept_before_the_saved_one_is_started() -> None:
+    stage = Stage()
+    stage.host.on_start = lambda host: host.log.append(" ".join(host.process.argv if host.process else []))
+    carried_out(stage, plan(SAME, GAIN))
+
+    kept = [stage.records.blobs[str(body["blob"])].decode() for body in stage.journal.bodies("evidence.outcome")]
+    acts = [name for name in stage.world.acts() if name in ("journal evidence.outcome", "play gpu1 restore")]
+    assert acts == [*["journal evidence.outcome", "play gpu1 restore"] * len(kept), "play gpu1 restore"]
+    assert all("--parallel 5" in text for text in kept)
+    assert len(kept) >= 2
+
+
+def test_what_is_left_after_a_phase_on_the_saved_configuration_is_not_taken_for_the_change_s() -> None:
+    stage = Stage()
+    carried_out(stage, plan(SAME, GAIN))  # ends after the fourth pair, whose last phase is A
+    assert letters(stage)[-1] == "A"
+    acts = [name for name in stage.world.acts() if name in ("journal evidence.outcome", "journal verdict")]
+    assert acts[-1] == "journal verdict"
+
+
 def test_a_time_in_which_no_pair_fits_ends_before_anything_is_written() -> None:
     stage = Stage()
     end = carried_out(stage, plan(BETTER, GAIN, effort="{time: 3s}"))

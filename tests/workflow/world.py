@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from changectl.core.cost import Spent
@@ -49,6 +50,11 @@ class World:
         ]
 
 
+def moment(world: World) -> str:
+    """The world's time as the record writes it."""
+    return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=world.seconds)).isoformat()
+
+
 @dataclass
 class FakeClock:
     """Sleeping takes no time."""
@@ -56,7 +62,7 @@ class FakeClock:
     world: World
 
     def now(self) -> str:
-        return f"2026-01-01T00:00:{self.world.seconds:09.6f}Z"
+        return moment(self.world)
 
     def monotonic(self) -> float:
         return self.world.seconds
@@ -76,7 +82,7 @@ class FakeJournal:
     def append(self, run: str, kind: str, body: Mapping[str, Any], *, step: int = 0) -> Event:
         self.world.passing(f"journal {kind}")
         stored = json.loads(json.dumps(body, allow_nan=False))
-        event = Event(len(self.lines) + 1, run, step, kind, "", stored, "")
+        event = Event(len(self.lines) + 1, run, step, kind, moment(self.world), stored, "")
         self.lines.append(event)
         return event
 

@@ -57,6 +57,12 @@ class LoadedPlan:
             plan=self.plan_digest, service=self.service_digest, files=self.files, hosts=hosts, tool_version=tool_version
         )
 
+    def covers(self, hosts: Iterable[str], tool_version: str) -> dict[str, str]:
+        """What that digest covers, part by part, so that a difference can be named."""
+        files = {f"file {name}": digest for name, digest in self.files.items()}
+        named = {"plan": self.plan_digest, "service": self.service_digest, **files}
+        return {**named, "hosts": ", ".join(sorted(set(hosts))), "changectl": tool_version}
+
 
 def load_service(name: str, project: Project) -> LoadedService:
     """Read `services/NAME.yml` of a project.
@@ -89,8 +95,13 @@ def _check_slo(service: Service) -> None:
         raise InputError(problems)
 
 
-def load_plan(path: Path, project: Project) -> LoadedPlan:
+def load_plan(path: Path, project: Project, *, incident: bool = False) -> LoadedPlan:
     """Read a plan and every file it names; no host is touched.
+
+    Args:
+        path: the plan.
+        project: where the files are that it names.
+        incident: nothing will be measured, so what a measurement would need is not asked for.
 
     Raises:
         InputError: with the problems of all these files together.
@@ -107,7 +118,7 @@ def load_plan(path: Path, project: Project) -> LoadedPlan:
     _collect(problems, lambda: _check_names_of_settings(plan, source, loaded))
     if plan is not None and loaded is not None:
         problems += load_levels.check(plan, source, loaded.service)
-        problems += efforts.check(plan.effort, plan.outage, source, loaded.service)
+        problems += [] if incident else efforts.check(plan.effort, plan.outage, source, loaded.service)
     if problems or plan is None or loaded is None or named is None or checks is None:
         raise InputError(in_file_order(problems))
     written, workload = named

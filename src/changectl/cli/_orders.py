@@ -38,24 +38,26 @@ def _names(one: Placed) -> list[str]:
     return [one.name, one.host.name, *(name for each in carriers for name in (each.file, each.unit) if name)]
 
 
-def check_files(plan_path: Path, inventory: Path | None) -> None:
+def check_files(plan_path: Path, inventory: Path | None, *, incident: bool = False) -> None:
     """Read a plan and all that it names, before anything is made or started. Raises InputError with every problem."""
     demand_file(plan_path)
-    load_plan(plan_path, demand_inventory(find_project(Path.cwd(), inventory)))
+    load_plan(plan_path, demand_inventory(find_project(Path.cwd(), inventory)), incident=incident)
 
 
-def order_of(plan_path: Path, work: Workplace) -> Order:
+def order_of(plan_path: Path, work: Workplace, *, incident: bool = False) -> Order:
     """Read a plan. Raises InputError with every problem of it and of what it names."""
-    loaded = load_plan(plan_path, work.project)
+    loaded = load_plan(plan_path, work.project, incident=incident)
     placed = instances_of(loaded.service, work)
     checks = {
         number: [str(loaded.checks[name]) for name in step.checks] for number, step in enumerate(loaded.plan.steps, 1)
     }
+    hosts = [one.host.name for one in placed]
     return Order(
         plan=loaded.plan,
         plan_file=show(plan_path),
         plan_text=loaded.content.decode("utf-8", "replace"),
-        plan_digest=loaded.digest([one.host.name for one in placed], work.tools.version),
+        plan_digest=loaded.digest(hosts, work.tools.version),
+        covers=loaded.covers(hosts, work.tools.version),
         service=loaded.service,
         placed=placed,
         workload=loaded.workload.entries,

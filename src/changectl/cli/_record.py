@@ -40,7 +40,8 @@ class Record:
         story = history.run_story(self._events(runs=(run,)))
         # What later runs made of it stands in their events.
         known = next((each for each in self.runs() if each.run == run), story.run)
-        ends = {name: getattr(known, name) for name in ("reverted_by", "found_back_by", "doubted_by", "settled_by")}
+        later = ("extended_by", "reverted_by", "found_back_by", "doubted_by", "settled_by")
+        ends = {name: getattr(known, name) for name in later}
         story = replace(story, run=replace(story.run, **ends))
         if step is not None and step > len(story.steps):
             hint = f"it has {len(story.steps)}"

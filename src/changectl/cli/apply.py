@@ -48,10 +48,10 @@ def command(plan: Path, incident: str | None, wait: float, hosts: HostOptions, o
     from changectl.workflow.apply import apply
 
     sick = None if incident is None else Incident(incident)
-    check_files(plan, hosts.inventory)
+    check_files(plan, hosts.inventory, incident=sick is not None)
     printer = Printer()
     with workplace(hosts, printer, wait=wait) as work:
-        order = replace(order_of(plan, work), incident=sick)
+        order = replace(order_of(plan, work, incident=sick is not None), incident=sick)
         end = apply(order, work.tools)
         events = work.store.journal.events
 

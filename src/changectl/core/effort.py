@@ -54,6 +54,10 @@ class Effort:
             return pairs_within(self.seconds, times)
         return PAIRS.get(self.name, 1)
 
+    def pairs_left(self, used: float, times: Times) -> int:
+        """How many more pairs fit into the rest of a time; 0: it is used up, or this is no time."""
+        return 0 if self.seconds is None else pairs_within(self.seconds - used, times)
+
     def too_short(self, times: Times) -> str:
         """What to write instead of a time in which no pair fits."""
         return (

@@ -92,6 +92,8 @@ class RunOpened(TypedDict):
     tool_version: str
     steps: list[StepBody]
     reverts: NotRequired[str]  # the run that this one takes back
+    extends: NotRequired[str]  # the run whose trial this one goes on with
+    covers: dict[str, str]  # what the plan's digest covers: each part with its own digest
     incident: NotRequired[str]  # why nothing was to be measured
 
 

@@ -65,7 +65,9 @@ class RunSummary:
     end_reason: str  # a stable word for how it ended; "" while that is not recorded
     steps: tuple[StepSummary, ...]
     reverts: str | None  # the run that this one takes back
+    extends: str | None = None  # the run whose trial it went on with
     incident: str = ""  # why it was made without a comparison; "": it was not made in an incident
+    extended_by: str | None = None  # the run that went on with its trial
     reverted_by: str | None = None  # the run that took this one back
     found_back_by: str | None = None  # the revert that found it taken back already and did nothing
     doubted_by: str | None = None  # the last revert of it, whose end is not recorded or not proven
@@ -161,6 +163,7 @@ def summarise(events: Sequence[Event]) -> RunSummary:
         end_reason=text_of(closed.body, "reason") if closed else "",
         steps=steps,
         reverts=text_of(body, "reverts") or None,
+        extends=text_of(body, "extends") or None,
         incident=text_of(body, "incident"),
     )
 
@@ -223,6 +226,8 @@ def _with_ends(found: Sequence[RunSummary]) -> list[RunSummary]:
     def after(place: int, run: str | None) -> list[RunSummary]:
         return [later for at, later in reverts.get(run or "", ()) if at > place]
 
+    extended = {run.extends: run.run for run in found if run.extends}
+    found = [replace(run, extended_by=extended.get(run.run)) for run in found]
     # A revert without a proven end is settled by whatever settles the run that it was to take back, too.
     return [_with_end(run, after(place, run.run), after(place, run.reverts)) for place, run in enumerate(found)]
 

@@ -40,6 +40,7 @@ class StepStory:
     prechecks: tuple[Json, ...]
     edits: tuple[Json, ...]
     reasons: tuple[Json, ...]
+    trials: tuple[Json, ...]  # the verdict on each instance that was tried, whole
     rows: tuple[Json, ...]
     flags: tuple[Json, ...]
     watched: tuple[Json, ...]
@@ -115,6 +116,7 @@ def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -
         prechecks=_prechecks(events),
         edits=_bodies(events, kinds.EDIT),
         reasons=_parts(verdicts, "reasons"),
+        trials=verdicts,
         rows=tuple(row for row in _parts(verdicts, "rows") if "metric" in row),
         flags=_parts([*verdicts, *watched], "flags"),
         watched=watched,

@@ -132,7 +132,9 @@ def _left_open(evidence: Evidence, look: Look) -> Judgement:
 
 def going_on(evidence: Evidence | None, look: Look) -> Judgement:
     """Undecided: the next phase follows."""
-    rows = [row for row, _ in evidence.undecided] if evidence else []
-    why = look.waits or f"open: {places(rows)}"
+    undecided = evidence.undecided if evidence else []
+    why = look.waits or f"open: {places([row for row, _ in undecided])}"
     reason = Reason("go_on", f"undecided after {look.done} of {look.last} pairs: {why}")
-    return Judgement(Verdict.INCONCLUSIVE, (reason,), decision="go_on")
+    # Whatever cuts the trial off before its next look, it is told what would have decided it.
+    more = more_pairs([decided for _, decided in undecided], look.done) if evidence else None
+    return Judgement(Verdict.INCONCLUSIVE, (reason,), decision="go_on", more_pairs=more)

@@ -28,6 +28,8 @@ def run_json(run: RunSummary) -> dict[str, Any]:
         "opened_at": run.opened_at,
         "closed_at": run.closed_at,
         "outage_seconds": run.outage_seconds,
+        "extends": run.extends,
+        "extended_by": run.extended_by,
         "reverts": run.reverts,
         "reverted_by": run.reverted_by,
         "found_back_by": run.found_back_by,

@@ -14,6 +14,7 @@ from changectl.core.ports import Json
 from changectl.core.units import format_duration
 from changectl.reports import _figures as figures
 from changectl.reports import _proofs as proofs
+from changectl.reports import _trial as trial
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table
 from changectl.reports._commands import told
@@ -76,6 +77,7 @@ def _next(story: RunStory, folders: Sequence[HostFolder]) -> list[Block]:
     """What to type next; every command whole, to be copied."""
     run = story.run
     blocks: list[Block] = [Command(f"changectl show {run.run}", "the whole story")]
+    blocks += [command for step in story.steps if (command := trial.going_on(run, step))]
     if run.outcome in UNPROVEN:
         blocks += _way_on(story, folders)
     elif any(step.summary.changed_something for step in story.steps):
@@ -138,6 +140,7 @@ def _step(step: StepStory) -> list[Block]:
     ]
     pairs = [*words.promised(step.expect, step.accept), ("checks", _passed(step))]
     pairs += [("outage", words.seconds(summary.outage_seconds))] if summary.outage_seconds is not None else []
+    pairs += [("cost", trial.cost(step))]
     return [*blocks, Facts([(name, value) for name, value in pairs if value])]
 
 

@@ -14,6 +14,7 @@ from changectl.reports import _figures as figures
 from changectl.reports import _measured as measured
 from changectl.reports import _proofs as proofs
 from changectl.reports import _time as time
+from changectl.reports import _trial as trial
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._commands import told
@@ -83,6 +84,8 @@ def _head(story: RunStory) -> list[Block]:
         ("plan", f"{run.plan} (sha256 {run.plan_digest})" if run.plan_digest else run.plan),
         ("when", f"{words.moment(run.opened_at)} to {words.moment(run.closed_at)}"),
         ("outage", words.seconds(run.outage_seconds)),
+        *([("goes on with", f"the trial of run {run.extends}")] if run.extends else []),
+        *([("went on in", f"run {run.extended_by}")] if run.extended_by else []),
     ]
     title = Heading(f"run {run.run}")
     ended = told(f"ended: {story.text}") if story.text else []
@@ -102,6 +105,7 @@ def _step(story: RunStory, step: StepStory) -> list[Block]:
     pairs = [
         *words.promised(step.expect, step.accept),
         ("outage", words.seconds(summary.outage_seconds)),
+        ("cost", trial.cost(step)),
     ]
     blocks.append(Facts([(name, value) for name, value in pairs if value]))
     if cause := _cause(step):
@@ -139,7 +143,7 @@ def _figures(rows: Sequence[Json]) -> list[Block]:
             words.place(row),
             words.figure(row, "before"),
             words.figure(row, "after"),
-            words.change(row),
+            ": ".join(part for part in (words.change(row), trial.bounds(row)) if part),
             figures.result(row),
         ]
         for row in rows

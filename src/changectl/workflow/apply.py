@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from changectl import engines
@@ -17,6 +17,7 @@ from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
 from changectl.workflow.conditions import LoadPlan, load_plan
+from changectl.workflow.extend import Extension, require_same_order
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.revert_order import way_to_settle
 from changectl.workflow.steps import run_step
@@ -39,6 +40,7 @@ class Order:
     workload: Sequence[Mapping[str, Any]]
     checks: Mapping[int, Sequence[str]]  # step number (from 1) -> testinfra files, absolute
     incident: Incident | None = None  # the service is sick already: no comparison, live guards instead
+    covers: Mapping[str, str] = field(default_factory=dict)  # what the digest covers: each part with its own
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,17 @@ class RunEnd:
         return next((ending for ending in self.endings if not ending.outcome.in_force), self.endings[-1])
 
 
-def apply(order: Order, tools: Tools) -> RunEnd:
+def apply(order: Order, tools: Tools, extend: Callable[[], Extension] | None = None) -> RunEnd:
     """Apply a plan under the service's lock.
+
+    Args:
+        order: the plan.
+        tools: the ports.
+        extend: where a trial on record is to go on: reads it, once the lock is held.
 
     Raises:
         Locked: another change of the service is open.
+        Refused: another run has to be settled first, or the trial on record cannot go on; nothing was opened.
         InputError: more than one step in an incident.
         ChangectlError: the record cannot be written; then nothing was done.
     """
@@ -76,11 +84,14 @@ def apply(order: Order, tools: Tools) -> RunEnd:
     recorder = Recorder(tools.journal, tools.secrets, run)
     with tools.interrupts.listening(), service_lock(order.plan.service, run, tools) as dead:
         refuse_unfinished(order.plan.service, tools)
-        recorder.note(RUN_OPENED, _opened(order, tools))
+        extension = None if extend is None else extend()
+        if extension is not None:
+            require_same_order(extension, order.plan_digest, order.covers)
+        recorder.note(RUN_OPENED, _opened(order, tools, extension))
         if dead is not None:
             recorder.note(LOCK_TAKEN_OVER, dead)
         tools.reporter.note(f"run {run}: {order.plan.reason}")
-        endings = _steps(order, loads, run, tools)
+        endings = _steps(order, loads, run, tools, extension)
         end = RunEnd(run, endings)
         # What became of the service is decided, and on record for each step: a full disk here changes nothing of it.
         closed = recorder.insisting().note(RUN_CLOSED, {
@@ -138,17 +149,20 @@ def load_of(order: Order) -> LoadPlan:
     return load_plan(order.plan, order.service, protocols[0], order.workload)
 
 
-def _steps(order: Order, loads: Sequence[LoadPlan | None], run: str, tools: Tools) -> tuple[Ending, ...]:
+def _steps(
+    order: Order, loads: Sequence[LoadPlan | None], run: str, tools: Tools, extension: Extension | None
+) -> tuple[Ending, ...]:
     endings: list[Ending] = []
+    longer = extension.trials if extension else {}
     for number, (step, load) in enumerate(zip(order.plan.steps, loads, strict=True), 1):
-        acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()), order.incident)
+        acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()), order.incident, longer)
         endings.append(run_step(order.placed, acceptance, Recorder(tools.journal, tools.secrets, run, number), tools))
         if not endings[-1].outcome.in_force:
             break
     return tuple(endings)
 
 
-def _opened(order: Order, tools: Tools) -> dict[str, Any]:
+def _opened(order: Order, tools: Tools, extension: Extension | None) -> dict[str, Any]:
     plan = order.plan
     return {
         "plan": order.plan_file,
@@ -164,6 +178,8 @@ def _opened(order: Order, tools: Tools) -> dict[str, Any]:
         "hosts": sorted({placed.host.name for placed in order.placed}),
         "tool_version": tools.version,
         "steps": [_step(step) for step in plan.steps],
+        "covers": dict(order.covers),
+        **({} if extension is None else {"extends": extension.run}),
         **({} if order.incident is None else {"incident": order.incident.reason}),
     }
 

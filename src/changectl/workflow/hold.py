@@ -39,6 +39,7 @@ class Hold:
         sick: what was wrong with the service in the saved state, so that no more can be proven of it; "": nothing.
         touched: whether anything that the service sees may have been changed.
         restored: whether the host said that the saved files are back and the service was started on them.
+        evidence_kept: whether what the change left on the service was kept already, before the saved state was started.
         running: process id and start of the service's process before the last act.
         seen: whether that could be looked at; if not, nobody knows whether the process after the act is a new one.
         act: what was done to the service last: restart, write or restore.
@@ -60,6 +61,7 @@ class Hold:
     sick: str = ""
     touched: bool = False
     restored: bool = False
+    evidence_kept: bool = False
     running: tuple[int, int | None] | None = None
     seen: bool = False
     act: str = ""

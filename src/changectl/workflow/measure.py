@@ -6,7 +6,7 @@ import base64
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from changectl.core.answers import expecting
@@ -95,7 +95,8 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         outcome.update(
             fresh_start=start.fresh, summary=measurement.to_json(), activity=seen.activity.to_json(parsed),
             blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
-            conditions=conditions.to_json(), events=[event.text for event in events], generator=generator,
+            conditions=conditions.to_json(), events=[event.text for event in events],
+            observations=[asdict(one) for one in notes], generator=generator,
         )  # fmt: skip
     return Phase(letter, measurement, conditions, events, notes, status.identity)
 

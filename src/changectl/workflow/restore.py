@@ -34,6 +34,8 @@ class Restored:
 
 def collect_evidence(hold: Hold, why: str) -> None:
     """Keep logs, metrics and host figures of the failed attempt; a gap is named, and never stops the way back."""
+    if hold.evidence_kept:
+        return  # what runs is the saved configuration: its log says nothing about the change
     body: dict[str, Any] = {"host": hold.target.name}
     try:
         missing: dict[str, str] = {}

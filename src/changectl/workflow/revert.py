@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from changectl.core.errors import ChangectlError, LeftToHost
+from changectl.core.errors import ChangectlError, LeftToHost, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
@@ -110,13 +110,22 @@ def _accepted(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools
 def accept(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools: Tools) -> Ending:
     """Have every host record that a person accepted what stands there; no copy of what was saved is needed for it.
 
+    Every host is looked at first, so that one which does not answer leaves all of them as they were.
+
     Raises:
-        ChangectlError: a host does not answer, or refuses.
+        ChangectlError: a host does not answer, or refuses; the text names the hosts that had accepted by then, if any.
     """
     with ExitStack() as doors:
         targets = targets_of(order, placed, tools, doors)
         for edit in order.edits:
-            _accept(order.run, edit, targets[edit.instance], recorder, tools)
+            targets[edit.instance].inspect()
+        accepted: list[str] = []
+        for edit in order.edits:
+            try:
+                _accept(order.run, edit, targets[edit.instance], recorder, tools)
+            except ChangectlError as error:
+                raise _by_a_part(error, edit.instance, accepted) from error
+            accepted.append(edit.instance)
     text = f"what stands on the hosts was accepted without a judgement by {tools.actor}"
     return Ending(Outcome.KEPT_UNJUDGED, "accepted_present", text)
 
@@ -134,6 +143,13 @@ def _accept(run: str, edit: KeptEdit, target: Target, recorder: Recorder, tools:
         lease.disarm("accepted")
     finally:
         lease.give_back()
+
+
+def _by_a_part(error: ChangectlError, failed: str, accepted: Sequence[str]) -> Refused:
+    """Some hosts may have it on record and another one has not: nobody may take that for all, or for none."""
+    done = f"accepted on {', '.join(dict.fromkeys(accepted))}" if accepted else "accepted nowhere"
+    text = f"{done}, and not on {failed}: {error}. The run is not settled: once that is mended, the same command again"
+    return Refused(text, reason=error.reason)
 
 
 def _carried_out(

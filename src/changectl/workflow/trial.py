@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from changectl.core.baseline import BASELINE_INVALID, advice, unusable
@@ -23,8 +23,10 @@ from changectl.workflow.effect import effect_of
 from changectl.workflow.measure import Letter, Phase, Start, measure
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import NotReady, Ready
+from changectl.workflow.room import Room
+from changectl.workflow.same_conditions import require_same_conditions
 from changectl.workflow.target import Target
-from changectl.workflow.turns import Acts, Turns
+from changectl.workflow.turns import Acts, Longer, Turns
 
 DID_NOT_START, SAVED_DID_NOT_START = "did_not_start", "saved_did_not_start"
 PAUSES = (0.0, 1.0, 3.0)  # seconds before each look at a service that is to be kept
@@ -39,6 +41,7 @@ class Acceptance:
     load: LoadPlan | None  # None in an incident: nothing is sent
     checks: Sequence[str]  # testinfra files, absolute
     incident: Incident | None = None  # the service is sick already: live guards instead of a comparison
+    longer: Mapping[str, Longer] = field(default_factory=dict)  # instance -> its trial on record, which goes on
 
 
 @dataclass(frozen=True)
@@ -121,13 +124,20 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
         checked=partial(run_checks, attempt, acceptance),
         judged=partial(_judge_phases, attempt, acceptance),
     )
-    turns = Turns(attempt, acts, acceptance.plan.outage, acceptance.step.on_inconclusive)
-    judgement = turns.judge(acceptance.plan.effort)
-    return _recorded(attempt, judgement, turns.process)
+    plan, longer = acceptance.plan, acceptance.longer.get(attempt.target.name)
+    if longer is not None and acceptance.load is not None:
+        require_same_conditions(attempt, acceptance.load, longer.earlier)
+    room = Room(plan.outage, plan.effort.seconds if longer is None else None)
+    turns = Turns(attempt, acts, room, acceptance.step.on_inconclusive, longer)
+    judgement = turns.judge(plan.effort)
+    return _recorded(attempt, judgement, turns.process, turns.looks)
 
 
-def _recorded(attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None) -> Trial:
-    attempt.recorder.note("verdict", {"host": attempt.target.name, "process": process, **judgement.to_json()})
+def _recorded(
+    attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, looks: Sequence[int] = ()
+) -> Trial:
+    body = {"host": attempt.target.name, "process": process, **judgement.to_json()}
+    attempt.recorder.note("verdict", {**body, **({"looks": list(looks)} if looks else {})})
     return Trial(judgement, process)
 
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from changectl.core.effort import OUTAGE_TOO_SHORT, TOO_SHORT, Effort
-from changectl.core.judgement import Judgement, Reason
-from changectl.core.trial_order import Letter, Times, looks, order
-from changectl.core.trial_phases import TrialPhase
-from changectl.core.units import format_duration
+from changectl.core.effort import TOO_SHORT, Effort
+from changectl.core.judgement import Judgement
+from changectl.core.trial_order import MOST_PAIRS, Letter, looks, order
+from changectl.core.trial_phases import TrialPhase, pairs_done
+from changectl.core.trial_record import RecordedTrial, looks_taken
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.measure import Phase, Start
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import Ready
+from changectl.workflow.restore import collect_evidence
+from changectl.workflow.room import Room
 
 Measured = Callable[[Letter, int, Start], Phase]
 Judge = Callable[[Sequence[TrialPhase], Sequence[int]], Judgement]
 Began = Mapping[Letter, Callable[[], Ready]]  # waits for a start; raises NotKept where it does not become ready
 Proven = Callable[[Ready], None]  # raises NotKept where the change did not arrive
+GOING_BACK = "the trial goes on with the saved configuration; this is what the new one left"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,14 @@ class Acts:
     judged: Judge
 
 
+@dataclass(frozen=True)
+class Longer:
+    """A trial that goes on: what it had until now, and how many pairs more it gets."""
+
+    earlier: RecordedTrial
+    more: int
+
+
 @dataclass
 class Turns:
     """One instance in its trial.
@@ -44,45 +55,53 @@ class Turns:
     Attributes:
         attempt: the instance.
         acts: what a phase is made of.
-        outage: seconds that this instance may be stopped or loading in this step; None: as long as it takes.
+        room: the time and the outage that it may take.
         on_inconclusive: what is to be done where the evidence does not suffice: revert, ask or keep.
+        longer: where it goes on with a trial on record.
         running: the configuration that the service was started on last.
-        phases: those that were measured.
+        phases: those that were measured, in all runs of the trial.
+        schedule: the pairs after which there is a look, and was one.
         process: the process that the new configuration was last measured on.
     """
 
     attempt: Attempt
     acts: Acts
-    outage: float | None
+    room: Room
     on_inconclusive: str
+    longer: Longer | None = None
     running: Letter = "A"
     phases: list[TrialPhase] = field(default_factory=list)
+    schedule: tuple[int, ...] = ()
     process: tuple[int, int | None] | None = None
-    _downs: list[float] = field(default_factory=list)  # seconds without an answer, of each start
-    _measured_seconds: float = 0.0  # of the last phase
     _checked: bool = False
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """The looks that were taken."""
+        return looks_taken(self.phases, self.schedule)
 
     def judge(self, effort: Effort) -> Judgement:
         """Phase after phase until the evidence decides; the configuration that runs at the end follows the verdict.
 
         Args:
-            effort: how many pairs; of a time as many as fit, by how long the first phase took.
+            effort: how many pairs; of a time as many as fit, by how long the phases took so far. A trial that goes on
+                gets the pairs that it was given instead.
 
         Raises:
             NotKept: the baseline is worthless, a start failed, no pair fits into the time or the outage, or the change
                 did not arrive or moved something else.
         """
-        self._require_room(self.attempt.tools.memory.load_seconds(self.attempt.target.service.service) or 0.0, 3)
-        self._phase(1, "A")
-        self._require_room(max(self._downs), self._spare)
-        pairs = self._pairs(effort)
-        schedule, judgement = looks(pairs), None
-        for number, letter in list(enumerate(order(pairs), 1))[1:]:
-            if judgement is not None and not self._may_start():
-                judgement = self._out_of_time(judgement)
+        self._begin(effort)
+        judgement: Judgement | None = None
+        while len(self.phases) < 2 * self.schedule[-1]:
+            why = self.room.lacking(self.attempt, self._spare) if judgement is not None else None
+            if judgement is not None and why is not None:
+                judgement = replace(judgement, decision="policy", reasons=(why, *judgement.reasons))
                 break
-            self._phase(number, letter)
-            judgement = self.acts.judged(self.phases, schedule)
+            number = self.phases[-1].number + 1
+            self._phase(number, order(MOST_PAIRS)[number - 1])
+            self._plan_anew(effort)
+            judgement = self.acts.judged(self.phases, self.schedule)
             self._tell(number, judgement)
             if judgement.decision != "go_on":
                 break
@@ -92,14 +111,19 @@ class Turns:
             self._leave_changed()
         return judgement
 
-    def _require_room(self, load: float, starts: int) -> None:
-        """Raises NotKept where not even one pair and the way back fit into the outage: then it is not tried at all."""
-        needed = self.attempt.outage + starts * load
-        if self.outage is None or needed <= self.outage:
-            return
-        name, allowed = self.attempt.target.name, format_duration(self.outage, 3)
-        text = f"{name}: one pair of phases and the way back take about {format_duration(needed, 3)} without an answer"
-        raise NotKept(OUTAGE_TOO_SHORT, f"{text}, and the plan's outage is {allowed}: it was not tried there")
+    def _begin(self, effort: Effort) -> None:
+        """The first phase, or what is on record in its place; after it is known how many pairs there will be."""
+        load = self.attempt.tools.memory.load_seconds(self.attempt.target.service.service)
+        self.room.begin(self.attempt)
+        self.room.require(self.attempt, load or 0.0, 3)
+        if self.longer is None:
+            self._phase(1, "A")
+            self.room.require(self.attempt, self.room.load, self._spare)
+            self.schedule = looks(self._pairs(effort))
+        else:
+            earlier = self.longer.earlier
+            self.phases = list(earlier.phases)
+            self.schedule = (*earlier.looks, *looks(earlier.pairs + self.longer.more, earlier.looks))
 
     @property
     def _spare(self) -> int:
@@ -107,7 +131,7 @@ class Turns:
         return 3 if self.on_inconclusive == "ask" else 2
 
     def _pairs(self, effort: Effort) -> int:
-        times = Times(load=max(self._downs), phase=self._measured_seconds)
+        times = self.room.times
         pairs = effort.pairs(times)
         if not pairs:
             text = (
@@ -116,13 +140,23 @@ class Turns:
             raise NotKept(TOO_SHORT, f"{text}: {effort.too_short(times)}")
         return pairs
 
+    def _plan_anew(self, effort: Effort) -> None:
+        """After a pair, by what the phases really took: of a time only so many more as still fit into it."""
+        done = pairs_done(self.phases)
+        if self.longer is not None or effort.seconds is None or self.phases[-1].number != 2 * done:
+            return
+        pairs = min(MOST_PAIRS, done + effort.pairs_left(self.room.used(self.attempt), self.room.times))
+        if pairs != self.schedule[-1]:
+            taken = tuple(look for look in self.schedule if look < done)
+            self.schedule = (*taken, *looks(pairs, taken))
+
     def _phase(self, number: int, letter: Letter) -> None:
         self.attempt.tools.interrupts.check()
         ready = self._start(letter)
         fresh = self.attempt.seen and ready.status.identity not in (None, self.attempt.running)
         began = self.attempt.tools.clock.monotonic()
         phase = self.acts.measured(letter, number, Start(fresh, ready.log, ready.seconds if fresh else None))
-        self._measured_seconds = self.attempt.tools.clock.monotonic() - began
+        self.room.phase_took(self.attempt.tools.clock.monotonic() - began)
         self.phases.append(
             TrialPhase(
                 number=number,
@@ -149,31 +183,25 @@ class Turns:
         if letter == before:
             self.attempt.restart_changed() if letter == "B" else self.attempt.restart()
         elif letter == "B":
+            self.attempt.evidence_kept = False
             self.attempt.change()
         else:
+            collect_evidence(self.attempt, GOING_BACK)  # once the saved configuration runs, nobody can
             self.attempt.restore()
             self.attempt.find_log_end()
         down = self.attempt.outage
         ready = self.acts.began[letter]()
-        self._downs.append(self.attempt.outage - down)
+        self.room.start_took(self.attempt.outage - down)
         if letter == "B":
             self.acts.proven(ready)
+        elif before == "B":
+            self.attempt.evidence_kept = True
         return ready
 
     def _leave_changed(self) -> None:
         """The change is to stay: where the saved configuration ran last, the new one is put in place once more."""
         if self.running == "A":
             self.process = self._start("B").status.identity
-
-    def _may_start(self) -> bool:
-        """Whether one more phase, and the starts after it that the verdict may need, fit into the outage."""
-        return self.outage is None or self.attempt.outage + self._spare * max(self._downs) <= self.outage
-
-    def _out_of_time(self, judgement: Judgement) -> Judgement:
-        used = format_duration(self.attempt.outage, 3)
-        text = f"the plan's outage is used up: {used} of {format_duration(self.outage or 0.0, 3)}, and one more phase"
-        text += " does not fit"
-        return replace(judgement, decision="policy", reasons=(Reason("outage_used", text), *judgement.reasons))
 
     def _tell(self, number: int, judgement: Judgement) -> None:
         if number % 2 == 0 and judgement.decision == "go_on":

@@ -14,6 +14,7 @@ from changectl.core.history_places import host_folders
 from changectl.reports import _figures as figures
 from changectl.reports import ending
 from changectl.reports._flags import remarks
+from changectl.reports._trial import bounds
 
 SCREEN = 40  # lines
 
@@ -333,3 +334,51 @@ def test_a_remark_of_every_level_is_one_line_and_says_whether_it_matters() -> No
 )
 def test_a_breach_is_told_while_it_goes_on_in_the_words_of_the_final_screen(judged: str, said: str) -> None:
     assert figures.spoken(judged) == said
+
+
+def trial_tape(verdict: str = "inconclusive", more_pairs: int | None = 2, looks: tuple[int, ...] = (1, 2)) -> Tape:
+    """A trial of two pairs that was taken back."""
+    tape = Tape()
+    tape.opened("r1")
+    tape.add("r1", "step.started", step=1)
+    for number, letter in enumerate("ABBA", 1):
+        tape.add("r1", "ready.outcome", {"host": "gpu1", "ok": True, "started": True, "seconds": 4.0}, step=1)
+        tape.add("r1", "measure.outcome", {"host": "gpu1", "ok": True, "phase": letter, "number": number}, step=1)
+    body = {"host": "gpu1", "verdict": verdict, "reasons": [], "rows": [], "decision": "policy",
+            "more_pairs": more_pairs, "looks": list(looks)}  # fmt: skip
+    tape.add("r1", "verdict", body, step=1)
+    tape.add("r1", "step.closed", {"outcome": "reverted", "reason": verdict, "verdict": verdict}, step=1)
+    tape.closed("r1", "reverted", 5)
+    return tape
+
+
+def test_a_trial_without_a_verdict_ends_with_the_command_that_goes_on_with_it() -> None:
+    text = "\n".join(told(trial_tape(), 5))
+    assert "changectl extend r1" in text
+    assert "2 more pairs" in text
+    assert "4 phases, 4 starts" in text
+
+
+@pytest.mark.parametrize(
+    "tape", [trial_tape("regressed"), trial_tape(more_pairs=None), trial_tape(more_pairs=7), trial_tape(looks=())]
+)
+def test_where_nothing_can_go_on_no_such_command_is_told(tape: Tape) -> None:
+    assert not any("extend" in line for line in told(tape, 5))
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "words"),
+    [
+        ("ttft_user_p50", -0.012, 0.03, "at most 3% slower, at best 1.2% faster"),
+        ("tpot_p95", 0.05, 0.2, "between 5% and 20% slower"),
+        ("e2e_user_p50", -0.2, -0.1, "between 10% and 20% faster"),
+        ("rps_ok", -0.03, 0.01, "at most 3% lower, at best 1% higher"),
+        ("rps_ok", 0.1, 0.3, "between 10% and 30% higher"),
+        ("failures", -0.001, 0.004, "at most 0.4 points more, at best 0.1 points less"),
+        ("failures", None, 0.004, ""),
+        ("nothing", 0.1, 0.2, ""),
+    ],
+)
+def test_bounds_are_told_in_plain_words(metric: str, low: float | None, high: float, words: str) -> None:
+    unit = "share" if metric == "failures" else "s"
+    assert bounds({"metric": metric, "unit": unit, "low": low, "high": high}) == words

@@ -1,0 +1,77 @@
+"""A trial as the record keeps it: the phases that were measured, and the looks that were taken at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from changectl.core.conditions import Fingerprint
+from changectl.core.history_events import MEASURE, VERDICT, items_of, mappings_of, outcome, text_of
+from changectl.core.judgement import Reason
+from changectl.core.measured import Measurement
+from changectl.core.ports import Event
+from changectl.core.trial_phases import TrialPhase, pairs_done
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTrial:
+    """The trial of one instance up to now, over all the runs that it was extended by.
+
+    Attributes:
+        phases: in the order in which they ran.
+        looks: the numbers of pairs after which there was a look.
+        more_pairs: how many more would decide it, as the last look said; None: no number would.
+    """
+
+    phases: tuple[TrialPhase, ...]
+    looks: tuple[int, ...]
+    more_pairs: int | None = None
+
+    @property
+    def pairs(self) -> int:
+        """How many were run."""
+        return pairs_done(self.phases)
+
+
+def looks_taken(phases: Sequence[TrialPhase], schedule: Iterable[int]) -> tuple[int, ...]:
+    """The looks of a schedule that so many phases were enough for."""
+    return tuple(look for look in sorted(schedule) if 2 * look <= max((phase.number for phase in phases), default=0))
+
+
+def recorded_trial(events: Sequence[Event], host: str) -> RecordedTrial | None:
+    """The trial of an instance; None: it had none of several pairs, or its looks are not on record.
+
+    Args:
+        events: of all runs that belong to the trial, oldest first.
+        host: the instance.
+
+    Raises:
+        ValueError: a phase is not readable: it was recorded in another shape.
+    """
+    own = [event for event in events if text_of(event.body, "host") == host]
+    verdict = next((event.body for event in reversed(own) if event.kind == VERDICT), {})
+    bodies = [event.body for event in own if event.kind == outcome(MEASURE) and event.body.get("ok")]
+    looks = items_of(verdict, "looks")
+    if not looks or not bodies or any("number" not in body for body in bodies):
+        return None
+    return RecordedTrial(tuple(_phase(body) for body in bodies), tuple(looks), verdict.get("more_pairs"))
+
+
+def _phase(body: Mapping[str, Any]) -> TrialPhase:
+    """One phase. A trial in which something needed no statistics has its verdict: its events need not be read back."""
+    try:
+        return TrialPhase(
+            number=body["number"],
+            letter=body["phase"],
+            measurement=Measurement.from_json(body["summary"]),
+            conditions=Fingerprint.from_json(body["conditions"]),
+            fresh=body["fresh_start"],
+            observations=tuple(Reason(text_of(one, "code"), text_of(one, "text")) for one in _observations(body)),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not the shape of a measured phase: {error!r}") from error
+
+
+def _observations(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return mappings_of(body, "observations")
