@@ -112,6 +112,7 @@ def ours(folder: Path) -> dict[str, list[float]]:
     """One run of the packed generator."""
     from changectl.adapters.loadgen import build_zip
     from changectl.adapters.loadgen.salt import salt
+    from changectl.core.measurement import parse_records
 
     program = folder / "generator.pyz"
     program.write_bytes(build_zip())
@@ -122,11 +123,9 @@ def ours(folder: Path) -> dict[str, list[float]]:
     # The records count from the phase's start; the summary says where that lies on the clock.
     start = next(json.loads(line)["summary"]["clock_start_ns"] for line in notes.splitlines() if "summary" in line)
     seen = []
-    for line in output.splitlines():
-        record = json.loads(line)
-        prompt = salt("bench", "peak", record["round"], "a") + "hello"
-        sent, first, last = (record[name] + start for name in ("t_sent", "t_first", "t_last"))
-        seen.append((prompt, sent, first, last, record["n_out"]))
+    for record in parse_records(output.splitlines()):
+        prompt = salt("bench", "peak", record.round, "a") + "hello"
+        seen.append((prompt, record.t_sent + start, record.t_first + start, record.t_last + start, record.n_out))
     return errors(stamps, seen)
 
 

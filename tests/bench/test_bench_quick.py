@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.bench import bench_cli, bench_generator, bench_manifest
+from tests.bench import bench_cli, bench_generator, bench_judge, bench_manifest
 from tests.bench.table import Row, table
 
 MEGABYTE = 1 << 20
@@ -30,6 +30,13 @@ def test_the_generator_stamps_what_the_server_sent_within_milliseconds(tmp_path:
     for metric in ("ttft", "tpot"):
         medians = [bench_generator.percentile(run[metric], 50) for run in runs]
         assert min(medians) < 10 * bench_generator.FLOORS["p50"], metric
+
+
+def test_raw_records_are_judged_about_as_fast_as_they_can_be_read() -> None:
+    """A tenth of the bench's records; the floor is 2 s for all of them on a machine that has nothing else to do."""
+    ours, rival, verdict = bench_judge.measure(records=32_000, rounds=3)
+    assert verdict == "unchanged"
+    assert ours < 3 * rival
 
 
 @pytest.mark.parametrize(("ours", "held"), [(2.9, True), (3.0, True), (3.1, False), (float("nan"), False)])

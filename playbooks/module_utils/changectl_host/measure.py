@@ -101,13 +101,18 @@ def _collect(process: subprocess.Popen[bytes], args: Dict[str, Any], progress: P
 def _answer(records: List[bytes], summary: Dict[str, Any], tail: str) -> Dict[str, Any]:
     data = b"".join(records)
     try:
-        parsed = [json.loads(line) for line in data.splitlines() if line.strip()]
+        count = sum(_is_record(json.loads(line)) for line in data.splitlines() if line.strip())
     except ValueError:
         raise Failure("generator_failed", "the load generator's records are damaged", stderr=tail) from None
-    if not parsed:
+    if not count:
         raise Failure("generator_failed", "the load generator answered no record", stderr=tail)
     packed = base64.b64encode(zlib.compress(data, 6)).decode("ascii")
-    return {"records": packed, "count": len(parsed), "summary": summary}
+    return {"records": packed, "count": count, "summary": summary}
+
+
+def _is_record(line: Any) -> bool:
+    """Whether it is one request's, and not the names of the fields."""
+    return not (isinstance(line, dict) and "fields" in line)
 
 
 def _read_records(stream: IO[bytes], records: List[bytes]) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from changectl.core.metrics import METRICS, Guard
-from changectl.core.records import Record
-
-# What one request has: a time of its own.
-OF_REQUESTS = tuple(metric.name for metric in METRICS.values() if metric.source == "load" and metric.statistics)
+from changectl.core.durations import DURATIONS, Durations
+from changectl.core.metrics import Guard
 
 
 def latency_limits(slo: Iterable[Guard], level: str) -> dict[str, float]:
@@ -20,32 +17,27 @@ def latency_limits(slo: Iterable[Guard], level: str) -> dict[str, float]:
     limits: dict[str, float] = {}
     for guard in slo:
         name = guard.ref.metric.name
-        if name in OF_REQUESTS and guard.ref.level in (None, level):
+        if name in DURATIONS and guard.ref.level in (None, level):
             limits[name] = max(guard.limit.value, limits.get(name, 0.0))
     return limits
 
 
-def goodput(records: Sequence[Record], limits: Mapping[str, float]) -> float | None:
+def goodput(good: Durations, scheduled: int, limits: Mapping[str, float]) -> float | None:
     """The share of scheduled requests with a good answer that is within every limit.
 
     None: there are no limits, no requests, or a good answer lacks a figure that a limit is about, so that nobody can
     say. A metric without meaning for an answer (one token has no time per token after the first) does not count
     against it.
+
+    Args:
+        good: the requests with a good answer.
+        scheduled: how many requests there were.
+        limits: the most seconds per latency metric.
     """
-    if not limits or not records:
+    if not limits or not scheduled:
         return None
-    met = 0
-    for record in records:
-        if record.ok:
-            within = [_within(record, metric, limit) for metric, limit in limits.items()]
-            if None in within and False not in within:
-                return None
-            met += all(within)
-    return met / len(records)
-
-
-def _within(record: Record, metric: str, limit: float) -> bool | None:
-    if record.undefined(metric):
-        return True
-    value = record.duration(metric)
-    return None if value is None else value <= limit
+    met = perhaps = good.all()
+    for name, limit in limits.items():
+        within = (good[name] <= limit) | good.undefined(name)
+        met, perhaps = met & within, perhaps & (within | good.missing(name))
+    return int(met.sum()) / scheduled if bool((met == perhaps).all()) else None

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from changectl.core.records import Record
+from changectl.core.durations import column
+
+if TYPE_CHECKING:
+    from changectl.core.durations import Figures
+    from changectl.core.records import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,41 +28,29 @@ def in_flight(records: Sequence[Record], *, closed: bool) -> InFlight:
     the last one; for a closed one from the moment its last stream began to the one when its first stream had ended, so
     that ramp and end, in which fewer streams run, are left out.
     """
-    spans = [
-        (record.t_start, record.t_end)
-        for record in records
-        if record.t_start is not None and record.t_end is not None and record.t_start <= record.t_end
-    ]
-    if not spans or len(spans) < len(records):
+    started, ended = column(records, "t_start"), column(records, "t_end")
+    if not len(records) or not (started <= ended).all():  # also where a time is not known
         return InFlight(None, None)
-    begin, end = _all_streams(records) if closed else _sending(records)
+    planned = column(records, "t_planned")
+    begin, end = _all_streams(records, started, ended) if closed else (planned.min(), planned.max())
+    most = _most(started, ended)
     if end <= begin:
-        return InFlight(None, _most(spans))
-    under_way = sum(max(0, min(last, end) - max(first, begin)) for first, last in spans)
-    return InFlight(under_way / (end - begin), _most(spans))
+        return InFlight(None, most)
+    under_way = (ended.clip(begin, end) - started.clip(begin, end)).sum()
+    return InFlight(float(under_way / (end - begin)), most)
 
 
-def _sending(records: Sequence[Record]) -> tuple[int, int]:
-    planned = [record.t_planned for record in records]
-    return min(planned), max(planned)
-
-
-def _all_streams(records: Sequence[Record]) -> tuple[int, int]:
+def _all_streams(records: Sequence[Record], started: Figures, ended: Figures) -> tuple[float, float]:
     """From the last stream's first request to the first stream's last answer."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for record in records:
-        start, end = record.t_start or 0, record.t_end or 0
-        first[record.stream] = min(start, first.get(record.stream, start))
-        last[record.stream] = max(end, last.get(record.stream, end))
-    return max(first.values()), min(last.values())
+    streams = column(records, "stream")
+    each = [streams == stream for stream in set(streams.tolist())]
+    return max(started[own].min() for own in each), min(ended[own].max() for own in each)
 
 
-def _most(spans: Sequence[tuple[int, int]]) -> int:
-    # One that ends at the moment at which another begins makes room for it.
-    changes = sorted([(start, 1) for start, _ in spans] + [(end, -1) for _, end in spans])
-    most = now = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
+def _most(started: Figures, ended: Figures) -> int:
+    """One that ends at the moment at which another begins makes room for it."""
+    import numpy as np
+
+    starts = np.sort(started)
+    over = np.searchsorted(np.sort(ended), starts, side="right")
+    return int((np.arange(1, len(starts) + 1) - over).max())

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from changectl.core import statistics
 from changectl.core.answers import answers_of
-from changectl.core.goodput import OF_REQUESTS, goodput, latency_limits
+from changectl.core.durations import DURATIONS, Durations, marks, means
+from changectl.core.goodput import goodput, latency_limits
 from changectl.core.in_flight import in_flight
 from changectl.core.level_size import LevelSize
 from changectl.core.measured import LevelMeasurement, Measurement, Statistics, Work
 from changectl.core.metrics import Guard
-from changectl.core.records import OK, Record, parse_record, parse_records
+from changectl.core.record_lines import parse_records
+from changectl.core.records import OK, Record
 
-__all__ = ["LevelMeasurement", "Measurement", "Record", "parse_record", "parse_records", "summarise"]
+if TYPE_CHECKING:
+    from changectl.core.durations import Figures, Marks
 
-LATENCIES = OF_REQUESTS
+__all__ = ["LevelMeasurement", "Measurement", "Record", "parse_records", "summarise"]
 
 
 def summarise(
@@ -64,20 +68,22 @@ def _gaps(level: str, members: Sequence[Record]) -> list[str]:
 
 
 def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo: Sequence[Guard]) -> LevelMeasurement:
-    good = [record for record in members if record.ok]
+    good = [record for record in members if record.cls == OK]
     failed = len(members) - len(good)
     window = _window(members)
-    tokens_in = _total(record.n_in for record in good)
-    tokens_out = _total(record.n_out for record in good)
+    tokens_in = _total([record.n_in for record in good])
+    tokens_out = _total([record.n_out for record in good])
     under_way = in_flight(members, closed=not size.load.open)
+    sent = Durations(members)
+    answered = sent.only(marks(record.cls == OK for record in members))
     return LevelMeasurement(
         name=name,
         n=len(members),
         ok=len(good),
         failures=dict(sorted(Counter(record.cls for record in members if record.cls != OK).items())),
-        latency={metric: _latency(metric, good, failed) for metric in LATENCIES},
-        missing=_count(good, lambda record, metric: record.duration(metric) is None and not record.undefined(metric)),
-        undefined=_count(good, lambda record, metric: record.undefined(metric), (*LATENCIES, "out_tok_s")),
+        latency={metric: _latency(answered.values(metric), len(good), failed) for metric in DURATIONS},
+        missing=_marked({metric: answered.missing(metric) for metric in DURATIONS}),
+        undefined=_marked({metric: answered.undefined(metric) for metric in (*DURATIONS, "out_tok_s")}),
         window=window,
         rps_ok=len(good) / window if window else None,
         out_tok_s=tokens_out / window if window and tokens_out is not None else None,
@@ -85,29 +91,26 @@ def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo:
         tokens_out=tokens_out,
         finish=dict(sorted(Counter(record.finish or "none" for record in good).items())),
         cache_hit=_cache_hit(good),
-        lag_p99=_lag(members),
-        per_prompt=_per_prompt(good),
+        lag_p99=_lag(sent),
+        per_prompt=_per_prompt(good, answered),
         streams=size.load.streams,
         asked_seconds=size.lasts if size.requests is None else None,
         planned_rate=size.rate,
         sent_rate=_sent_rate(members, size),
         in_flight_mean=under_way.mean,
         in_flight_most=under_way.most,
-        goodput=goodput(members, latency_limits(slo, name)),
+        goodput=goodput(answered, len(members), latency_limits(slo, name)),
     )
 
 
-def _latency(metric: str, good: Sequence[Record], failed: int) -> Statistics:
-    values = [value for record in good if (value := record.duration(metric)) is not None]
-    if good and not values:
+def _latency(values: Figures, good: int, failed: int) -> Statistics:
+    if good and not len(values):
         return statistics.nothing()  # only failures would be left, and they alone say nothing about the good answers
     return statistics.describe(values, failed)
 
 
-def _count(
-    good: Sequence[Record], condition: Callable[[Record, str], bool], metrics: Sequence[str] = LATENCIES
-) -> dict[str, int]:
-    counts = {metric: sum(1 for record in good if condition(record, metric)) for metric in metrics}
+def _marked(marks: Mapping[str, Marks]) -> dict[str, int]:
+    counts = {metric: int(marked.sum()) for metric, marked in marks.items()}
     return {metric: count for metric, count in counts.items() if count}
 
 
@@ -119,13 +122,9 @@ def _window(members: Sequence[Record]) -> float | None:
     return window if window > 0 else None
 
 
-def _total(counts: Iterable[int | None]) -> int | None:
-    total = 0
-    for count in counts:
-        if count is None:
-            return None  # a sum over some of the answers would look like a loss of throughput
-        total += count
-    return total
+def _total(counts: Sequence[int | None]) -> int | None:
+    """None where one is not known: a sum over some of the answers would look like a loss of throughput."""
+    return None if None in counts else sum(count for count in counts if count)
 
 
 def _cache_hit(good: Sequence[Record]) -> float | None:
@@ -134,9 +133,9 @@ def _cache_hit(good: Sequence[Record]) -> float | None:
     return sum(cached for cached, _ in said) / total if total else None
 
 
-def _lag(members: Sequence[Record]) -> float | None:
+def _lag(sent: Durations) -> float | None:
     """P99 of the generator's own lateness; with few requests the worst one stands in for it, on the safe side."""
-    lags = sorted(lag for record in members if (lag := record.lag) is not None)
+    lags = statistics.ascending(sent.values("lag"))
     if not lags:
         return None
     return statistics.percentile(lags, 99) if len(lags) >= statistics.MINIMUM["p99"] else lags[-1]
@@ -151,19 +150,13 @@ def _sent_rate(members: Sequence[Record], size: LevelSize) -> float | None:
     return len(begun) / (size.lasts + overrun) if size.lasts + overrun > 0 else None
 
 
-def _per_prompt(good: Sequence[Record]) -> dict[str, Work]:
+def _per_prompt(good: Sequence[Record], answered: Durations) -> dict[str, Work]:
     """What each prompt put in and got out; the input of a later turn holds the model's own answers, and is left out."""
-    counts: dict[str, list[tuple[int | None, int | None]]] = {}
-    for record in good:
-        work = (record.n_in if (record.turn or 1) == 1 else None, record.n_out)
-        if work != (None, None) and (record.whole or None not in (record.n_in, record.n_out)):
-            counts.setdefault(record.prompt, []).append(work)
-    return {
-        prompt: (_mean(n_in for n_in, _ in pairs), _mean(n_out for _, n_out in pairs))
-        for prompt, pairs in sorted(counts.items())
-    }
-
-
-def _mean(counts: Iterable[int | None]) -> float | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) / len(known) if known else None
+    number: dict[str, int] = {}
+    numbers = [number.setdefault(record.prompt, len(number)) for record in good]
+    n_in, n_out = answered.field("n_in"), answered.field("n_out")
+    counted = ((n_in == n_in) & (n_out == n_out)) | answered.undefined("out_tok_s")
+    put_in = means(numbers, len(number), n_in, counted & ~(answered.field("turn") > 1))
+    got_out = means(numbers, len(number), n_out, counted)
+    found = {prompt: (put_in[its], got_out[its]) for prompt, its in sorted(number.items())}
+    return {prompt: work for prompt, work in found.items() if work != (None, None)}

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from changectl.core.durations import Figures
 
 # Below these counts a percentile has no finite upper confidence bound (0.5^5, 0.95^59 and 0.99^299 are at most 5 %).
 MINIMUM = {"p50": 5, "p95": 60, "p99": 299}
@@ -27,16 +31,25 @@ def percentile(ordered: Sequence[float], percent: int) -> float:
     return high if math.isinf(high) else low + (high - low) * rest / 100
 
 
-def describe(good: Sequence[float], failed: int) -> dict[str, float | None]:
+def ascending(values: Figures) -> list[float]:
+    """The values in order, the least first."""
+    import numpy as np  # a tenth of a second to import, and not needed by most commands
+
+    ordered: list[float] = np.sort(values).tolist()
+    return ordered
+
+
+def describe(good: Figures, failed: int) -> dict[str, float | None]:
     """p50, p95, p99 over good and failed requests (a failure is infinitely slow), and the mean of the good ones alone.
 
     None: too few requests for that statistic, or no good value at all although not everything failed.
     """
-    ordered = sorted(good) + [math.inf] * failed
+    values = ascending(good)
+    ordered = values + [math.inf] * failed
     statistics: dict[str, float | None] = {}
     for name, percent in _PERCENT.items():
         statistics[name] = percentile(ordered, percent) if len(ordered) >= MINIMUM[name] else None
-    statistics["mean"] = math.fsum(good) / len(good) if good else None
+    statistics["mean"] = math.fsum(values) / len(values) if values else None
     return statistics
 
 

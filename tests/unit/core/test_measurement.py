@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changectl.core import statistics
+from changectl.core.durations import DURATIONS
 from changectl.core.level_size import LevelSize
 from changectl.core.measurement import LevelMeasurement, Measurement, Record, parse_records, summarise
-from changectl.core.metrics import parse_metric
+from changectl.core.metrics import METRICS, parse_metric
 from changectl.core.units import LevelLoad
 
 MS = 1_000_000
@@ -171,6 +173,64 @@ def test_a_line_that_is_no_record_is_refused_with_its_number(line: str) -> None:
         parse_records(["", line])
 
 
+def as_rows(records: Sequence[Record], fields: Sequence[str] = Record._fields) -> list[str]:
+    rows = [[getattr(one, name) for name in fields] for one in records]
+    return [json.dumps(line) for line in ({"fields": fields}, *rows)]
+
+
+def test_rows_under_the_names_of_their_fields_are_the_same_records_as_objects() -> None:
+    records = tuple(record(i) if i % 7 else failure(i) for i in range(300))
+    objects = [json.dumps(one._asdict()) for one in records]
+
+    assert parse_records(as_rows(records)) == records
+    assert parse_records(as_rows(records, sorted(Record._fields))) == records
+    assert parse_records(objects) == records
+    assert parse_records([*as_rows(records[:150]), "", *as_rows(records[150:], Record._fields[::-1])]) == records
+    assert parse_records([*objects[:9], *as_rows(records[9:])]) == records
+
+
+def test_a_field_that_is_not_there_is_not_known_and_one_of_a_later_version_is_passed_over() -> None:
+    fields = [name for name in Record._fields if name not in ("turn", "status")]
+    (header, *rows) = as_rows([record(i) for i in range(300)], fields)
+    later = [
+        json.dumps({"fields": [*json.loads(header)["fields"], "colour"]}),
+        *(f'{row[:-1]}, "red"]' for row in rows),
+    ]
+
+    assert parse_records(later) == tuple(record(i, status=None) for i in range(300))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("[1, 2]", "longer|shorter"),
+        ('["x"]', "longer|shorter"),
+        ('{"i": 1}', '"level" of a request record is None, not str'),
+        ("7", "line 203"),
+        ("[[[", "not whole"),
+        ("[" * 100_000, "not whole"),
+        ("[], []", "not whole"),
+    ],
+)
+def test_one_line_among_many_that_is_no_record_is_named(wrong: str, said: str) -> None:
+    lines = as_rows([record(i) for i in range(300)])
+    lines.insert(202, wrong)
+    with pytest.raises(ValueError, match=f"line 203.*({said})|{said}") as found:
+        parse_records(lines)
+    assert str(found.value).startswith("line 203: ")
+
+
+@pytest.mark.parametrize(("name", "value"), [("i", None), ("n_out", True), ("t_first", 1.5), ("cls", 3), ("text", 0)])
+def test_a_value_of_another_kind_among_many_is_named(name: str, value: object) -> None:
+    lines = as_rows([record(i)._replace(**({name: value} if i == 200 else {})) for i in range(300)])
+    with pytest.raises(ValueError, match=f'^line 202: field "{name}" of a request record is {value!r}, not '):
+        parse_records(lines)
+
+
+def test_what_durations_there_are_is_what_metrics_have_statistics() -> None:
+    assert set(DURATIONS) == {one.name for one in METRICS.values() if one.source == "load" and one.statistics}
+
+
 def test_a_measurement_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="format"):
         Measurement.from_json({"format": 99})
@@ -202,6 +262,7 @@ any_record = st.builds(
 )
 
 
+@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(any_record, max_size=80))
 def test_no_records_whatever_is_missing_bring_nan_and_all_survive_storing(rows: list[dict[str, object]]) -> None:
     measurement = summarise([record(i, **row) for i, row in enumerate(rows)], {**LOW, "peak": ONE_STREAM})

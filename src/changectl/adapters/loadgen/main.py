@@ -97,8 +97,12 @@ async def _tick(name: str, expected: Any, run: LevelRun, client: Client) -> None
 
 
 def _write(records: List[Dict[str, Any]]) -> None:
-    """Between levels only: a slow reader must not hold up the requests."""
-    sys.stdout.write("".join(json.dumps(record, sort_keys=True) + "\n" for record in records))
+    """Between levels only: a slow reader must not hold up the requests. The fields' names stand there once."""
+    if not records:
+        return
+    fields = sorted(records[0])
+    rows = ([record[name] for name in fields] for record in records)
+    sys.stdout.write("".join(json.dumps(line) + "\n" for line in ({"fields": fields}, *rows)))
     sys.stdout.flush()
 
 
