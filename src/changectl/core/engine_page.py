@@ -74,6 +74,21 @@ def read_page(table: MetricTable, page: Page | None, model: str | None = None) -
     return EnginePage(readings, missing)
 
 
+def read_lengths(table: MetricTable, page: Page | None, model: str | None = None) -> dict[str, Reading]:
+    """How long requests were: `input` and `output` in tokens, as histograms; what is not on the page is left out."""
+    metrics, _ = _understood(page)
+    found: dict[str, Reading] = {}
+    if metrics is None:
+        return found
+    rows = _Rows(metrics, table.model_label, model)
+    for name, spellings in table.lengths.items():
+        for series in spellings:
+            reading = _histogram(series.name, TO_CANONICAL[series.unit], rows)
+            if isinstance(reading, Reading) and reading.buckets:
+                found.setdefault(name, reading)
+    return found
+
+
 def _understood(page: Page | None) -> tuple[Metrics | None, str]:
     if page is None:
         return None, "the metrics page was not asked for"

@@ -88,3 +88,4 @@ class MetricTable:
 
     series: Mapping[str, tuple[Series, ...]] = field(default_factory=dict)
     model_label: str = ""  # "": a page is about one model
+    lengths: Mapping[str, tuple[Series, ...]] = field(default_factory=dict)  # `input`, `output`: tokens of each request

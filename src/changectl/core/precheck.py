@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from changectl.core.engine import Engine, Pages
 from changectl.core.manager import Manager
@@ -66,6 +66,7 @@ class Situation:
     starts_needed: int | None = None
     bytes_needed: int | None = None  # what the run itself writes on the host
     quality_prompts: int | None = None  # requests of the workload whose answers are compared; None: nothing is measured
+    workload: Sequence[Mapping[str, Any]] | None = None  # what will be sent; None: nothing is measured
     # the host
     hello: Hello | None = None
     host: HostFacts | None = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from changectl.core.fields import Line
-from changectl.core.grammar import Grammar
+from changectl.core.fields import Line, is_template, text_of
+from changectl.core.grammar import Grammar, fault
+
+_PAGE = re.compile(r"(:\d{1,5})?/\S*")
 
 
 class GenericSeries(Grammar):
@@ -27,10 +30,23 @@ def _series(value: Any) -> Any:
 Figure = Annotated[GenericSeries | None, BeforeValidator(_series)]
 
 
+def _page(value: Any) -> str:
+    text = text_of(value)
+    if not is_template(text) and not _PAGE.fullmatch(text):
+        hint = 'write `page: /metrics`, or with a port of its own `page: ":8082/metrics"`'
+        raise fault(f"`{text}` is no place of a page", hint)
+    return text
+
+
+MetricsPage = Annotated[
+    str, BeforeValidator(_page), WithJsonSchema({"type": "string", "examples": ["/metrics", ":8082/metrics"]})
+]
+
+
 class GenericMetrics(Grammar):
     """Where a generic engine shows its own figures, by canonical names."""
 
-    page: Line = Field(description="path of its Prometheus page", examples=["/metrics"])
+    page: MetricsPage = Field(description="path of its Prometheus page, or port and path", examples=["/metrics"])
     waiting: Figure = Field(None, description="gauge: requests that wait", examples=["app_queue_depth"])
     running: Figure = Field(None, description="gauge: requests in work", examples=["app_in_flight"])
     tokens: Figure = Field(None, description="counter: tokens generated", examples=["app_tokens_total"])

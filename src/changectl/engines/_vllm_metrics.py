@@ -45,4 +45,8 @@ METRICS = MetricTable(
         "process_start": (Series("process_start_time_seconds"),),
     },
     model_label="model_name",
+    lengths={
+        "input": (Series("vllm:request_prompt_tokens", histogram=True),),
+        "output": (Series("vllm:request_generation_tokens", histogram=True),),
+    },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from changectl import loads
 from changectl.core.engine import Page, Pages, ProbeRequest, Readiness, Source
@@ -16,6 +17,7 @@ from changectl.engines import _openai, _values, _whole
 from changectl.engines._base import BaseEngine
 
 _READY = re.compile(r"(?P<method>GET|HEAD|POST)\s+(?P<path>/\S*)\s+(?P<status>[1-5]\d\d)")
+_PAGE = re.compile(r"(:\d{1,5})?/\S*")
 _TYPES = ("int", "float", "bool", "str", "json")
 _BELONGS = {"int": "write a whole number", "float": "write a number", "bool": "write true or false"}
 _SETTING_KEYS = {"flag", "env", "key", "type", "changes_answers"}
@@ -48,13 +50,13 @@ class Generic(BaseEngine):
         base, headers = endpoint.rstrip("/"), _openai.auth_headers(auth)
         method, path, _ = self.ready
         requests = [ProbeRequest("health", f"{base}{path}", method, headers)]
-        page = self.page
+        page = _page_url(base, self.page)
         if self.protocols:
             requests.append(ProbeRequest("models", f"{base}{self._models_path(model_name)}", headers=headers))
         if self.protocols and answer:
-            requests += [ProbeRequest("metrics_before", f"{base}{page}", headers=headers)] if page else []
+            requests += [ProbeRequest("metrics_before", page, headers=headers)] if page else []
             requests.append(self._answer_request(base, model_name, headers))
-        return [*requests, ProbeRequest("metrics", f"{base}{page}", headers=headers)] if page else requests
+        return [*requests, ProbeRequest("metrics", page, headers=headers)] if page else requests
 
     @property
     def _whole(self) -> bool:
@@ -114,6 +116,15 @@ class Generic(BaseEngine):
         return read_page(self.metric_table, page).value("generated_tokens")
 
 
+def _page_url(base: str, page: str | None) -> str | None:
+    """Where the metrics stand: a path beside the answers, or `:PORT/path` on the same host; None: none declared."""
+    if page is None or not page.startswith(":"):
+        return None if page is None else f"{base}{page}"
+    parts = urlsplit(base)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}{page}"
+
+
 def _tokens(page: Page | None) -> str | None:
     tokens = _openai.generated_tokens(page)
     return None if tokens is None else f"{tokens} tokens"
@@ -134,6 +145,8 @@ def make(description: Any) -> Generic:
     _known(metrics, _METRIC_KEYS, "metrics")
     if set(metrics) - {"page"} and "page" not in metrics:
         raise _problem("series are named, but not the page they stand on", "metrics", "add: page: /metrics")
+    if "page" in metrics and not _PAGE.fullmatch(str(metrics["page"])):
+        raise _problem("that is no place of a page", "metrics/page", 'write /metrics, or ":8082/metrics"')
     rows = _mapping(parts.get("settings") or {}, "settings")
     settings = tuple(_setting(str(name), row) for name, row in rows.items())
     ready = (match["method"], match["path"], int(match["status"]))

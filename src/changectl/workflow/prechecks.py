@@ -30,8 +30,9 @@ def check(
 ) -> list[CheckResult]:
     """Run every pre-check; what cannot be read counts as not known, and the check says so."""
     situation = _situation(contact, tools, starts)
-    quality = None if load is None else load.quality_prompts
-    return probes.run_all(replace(situation, capture=capture, preview=preview, quality_prompts=quality))
+    if load is not None:
+        situation = replace(situation, quality_prompts=load.quality_prompts, workload=load.workload)
+    return probes.run_all(replace(situation, capture=capture, preview=preview))
 
 
 def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:

@@ -44,7 +44,26 @@ def restarted() -> Any:
     return observed(process={"pid": 9, "started_at": STARTED, "argv": ["x"], "tree": [9], "listens": []})
 
 
+def served(count: int, words: int) -> dict[str, Any]:
+    """A vLLM whose users send 500 to 1000 tokens and get 100 to 200, and a workload of so many words."""
+    lines = []
+    for name, edges in (("prompt", ("500.0", "1000.0", "+Inf")), ("generation", ("100.0", "200.0", "+Inf"))):
+        series = f"vllm:request_{name}_tokens"
+        lines += [f'{series}_bucket{{le="{edge}"}} {0 if edge == edges[0] else count}' for edge in edges]
+        lines += [f"{series}_count {count}", f"{series}_sum {count}"]
+    entry = {"id": "a", "prompt": "word " * words, "max_tokens": 150}
+    return {"engine": VLLM, "pages": {"metrics": page(200, "\n".join(lines))}, "workload": [entry]}
+
+
 CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
+    ("workload_lengths", "passed", served(100, 600)),
+    ("workload_lengths", "failed", served(100, 20)),
+    ("workload_lengths", "failed", served(100, 6000)),
+    ("workload_lengths", "unknown", served(99, 600)),
+    ("workload_lengths", "unknown", {**served(100, 600), "pages": {}}),
+    ("workload_lengths", "unknown", {**served(100, 600), "pages": {"metrics": page(500)}}),
+    ("workload_lengths", "not_applicable", {**served(100, 600), "workload": None}),
+    ("workload_lengths", "not_applicable", {"workload": []}),
     ("values_agree", "failed", {"values": values(Seen("2"), Seen("3"), Seen("3"))}),
     ("values_agree", "failed", {"values": values(Seen("2"), Seen("2"), Seen("1"))}),
     ("values_agree", "failed", {"values": values(Seen(None), Seen("2"), UNKNOWN)}),
@@ -250,6 +269,7 @@ OTHERWISE: dict[str, CheckState] = {
     "named_by_service": "not_applicable",
     "limits_present": "failed",
     "quality_prompts": "not_applicable",
+    "workload_lengths": "not_applicable",
 }
 
 

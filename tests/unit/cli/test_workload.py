@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.cli_runner import Run
+
+LOG = "\n".join(
+    [
+        *(json.dumps({"request_body": {"messages": [{"role": "user", "content": "word " * n}]}}) for n in range(1, 51)),
+        "GET /health 200",
+        json.dumps({"prompt": "use password=hunter2hunter2", "max_tokens": 4}),
+    ]
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_sample_goes_to_stdout_and_what_is_told_does_not(here: Path, run: Run) -> None:
+    ended = run("workload", "sample", "--requests", "4")
+
+    assert ended.code == 0
+    assert [json.loads(line)["id"] for line in ended.out.splitlines()] == ["short-1", "long-2", "short-3", "talk-4"]
+    assert "1 conversation among them" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["chat", "completions", "embeddings", "kserve"])
+def test_a_sample_of_every_kind_can_be_shown(here: Path, run: Run, kind: str) -> None:
+    assert run("workload", "sample", "--kind", kind, "--to", "new.jsonl").code == 0
+
+    shown = run("workload", "show", "new.jsonl", "--json")
+
+    assert (shown.code, shown.json["lines"]) == (0, 32)
+    assert bool(shown.json["lengths"]) is (kind != "kserve")
+
+
+def test_nothing_is_overwritten(here: Path, run: Run) -> None:
+    (here / "mine.jsonl").write_text("mine")
+
+    ended = run("workload", "sample", "--to", "mine.jsonl")
+
+    assert ended.code == 2
+    assert "mine.jsonl: this file exists already" in ended.err
+    assert (here / "mine.jsonl").read_text() == "mine"
+
+
+def test_a_log_gives_a_workload_and_it_is_said_what_was_taken_and_left_out(here: Path, run: Run) -> None:
+    (here / "access.log").write_text(LOG)
+
+    ended = run("workload", "from", "access.log", "--requests", "10", "--seed", "3", "--to", "own.jsonl")
+
+    assert ended.code == 0
+    assert "taken: 10 of 50 requests" in ended.out
+    assert "by seed 3" in ended.out
+    assert "left out: 1, no JSON object (line or place 51)" in ended.out
+    assert "left out: 1, what looks like a secret (line or place 52)" in ended.out
+    assert "max_tokens of 10 requests: assumed" in ended.out
+    assert "hunter2" not in (here / "own.jsonl").read_text() + ended.out + ended.err
+
+
+def test_what_users_wrote_does_not_steer_the_terminal(here: Path, run: Run) -> None:
+    (here / "log").write_text(json.dumps({"prompt": "a\u202eb\x1b[2J", "max_tokens": 3}))
+
+    ended = run("workload", "from", "log")
+
+    assert ended.out.isascii()
+    assert json.loads(ended.out)["prompt"] == "a\u202eb\x1b[2J"
+
+
+def test_the_same_seed_takes_the_same_requests(here: Path, run: Run) -> None:
+    (here / "access.log").write_text(LOG)
+
+    first, again, other = (run("workload", "from", "access.log", "--requests", "10", "--seed", seed) for seed in "337")
+
+    assert first.out == again.out != other.out
+
+
+def test_json_says_the_same_in_one_document(here: Path, run: Run) -> None:
+    (here / "access.log").write_text(LOG)
+
+    ended = run("workload", "from", "access.log", "--json", "--to", "own.jsonl")
+
+    assert (ended.json["found"], ended.json["lines"], ended.json["requests"]) == (50, 50, 50)
+    assert ended.json["left_out"] == {"no JSON object": [51], "what looks like a secret": [52]}
+    assert ended.json["max_tokens_from"] == {"assumed": 50}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("from",), "needs a file"),
+        (("show",), "needs a file"),
+        (("sample", "access.log"), "reads no file"),
+        (("sample", "--json"), "add --to FILE"),
+        (("sample", "--requests", "2001"), "at most 2000 lines"),
+        (("from", "nosuch.log"), "there is no such file"),
+        (("from", "access.log", "--kind", "kserve"), "no request of kind kserve was found in it"),
+        (("show", "access.log"), "access.log:"),
+    ],
+)
+def test_what_cannot_be_done_is_named(here: Path, run: Run, words: tuple[str, ...], said: str) -> None:
+    (here / "access.log").write_text(LOG)
+
+    ended = run("workload", *words)
+
+    assert ended.code == 2
+    assert said in ended.err + ended.out
