@@ -77,6 +77,7 @@ class FakeHost:
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
     restorable: bool = True
     kernel: str | None = "6.1"
+    cpus: dict[str, Any] = field(default_factory=lambda: {"count": 2})
     boot: str = "b"
     facts: dict[str, Any] = field(default_factory=dict)  # what the host says of the process otherwise
     counters: dict[str, int] = field(default_factory=lambda: {"oom_kill": 3, "pswpin": 70})
@@ -162,8 +163,8 @@ class FakeHost:
 
     def call_host(self, args: Mapping[str, Any]) -> dict[str, Any]:
         disks = {path: {"free": 10 * GIB, "read_only": path in self.read_only} for path in args["paths"]}
-        return {"kernel": self.kernel, "counters": self.counters, "kernel_log": self.kernel_log,
-                "cpus": {"count": 2}, "disks": disks, "gpu": {"present": False},
+        return {"kernel": self.kernel, "machine": "x86_64", "counters": self.counters, "kernel_log": self.kernel_log,
+                "cpus": self.cpus, "disks": disks, "gpu": {"present": False},
                 "memory": {"total": 16 * GIB, "available": 8 * GIB}}  # fmt: skip
 
     def call_inspect(self, args: Mapping[str, Any]) -> dict[str, Any]:

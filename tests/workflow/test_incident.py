@@ -143,9 +143,11 @@ def test_what_dies_between_the_watch_and_the_decision_is_not_kept() -> None:
     )
     end = mend(stage)
 
-    assert ended(end) == BROKEN
+    assert ended(end) == (4, Outcome.KEPT_PARTLY, "guard_broken")
     assert "gpu1" in end.last.text
-    assert stage.unchanged()
+    instances = stage.journal.bodies("step.closed")[0]["instances"]
+    assert instances == {"gpu1": "reverted", "gpu2": "kept_unjudged"}
+    assert stage.hosts["gpu1"].digests() == stage.before["gpu1"]
 
 
 def test_ctrl_c_while_it_is_watched_brings_the_saved_state_back() -> None:

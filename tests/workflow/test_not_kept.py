@@ -192,16 +192,6 @@ def test_a_second_step_that_goes_back_leaves_the_first_in_force() -> None:
     assert stage.host.process.argv[-1] == "8"
 
 
-def test_when_the_second_instance_regresses_both_go_back_last_first() -> None:
-    stage = Stage(("gpu1", "gpu2"))
-    stage.hosts["gpu2"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)
-    end = stage.apply(BETTER)
-
-    assert_reverted(stage, end, 4, "regressed")
-    restores = [act for act in stage.world.trace if act.endswith("restore")]
-    assert restores == ["play gpu2 restore", "play gpu1 restore"]
-
-
 def test_instances_that_were_not_reached_are_left_alone() -> None:
     stage = Stage(("gpu1", "gpu2"))
     stage.hosts["gpu1"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)

@@ -202,7 +202,7 @@ def test_one_instance_that_cannot_come_back_does_not_keep_the_other_from_it() ->
     stage = Stage(("gpu1", "gpu2"))
     stage.hosts["gpu2"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)
     stage.fail_at(1, lambda: HostCallError("gpu2: the disk is full", reason="disk_full"), "play gpu2 restore")
-    end = stage.apply(BETTER)
+    end = stage.apply(BETTER, extra="on_partial: revert_all\n")
 
     assert_person_needed(stage, end, Outcome.REVERT_FAILED)
     gpu1 = stage.hosts["gpu1"]

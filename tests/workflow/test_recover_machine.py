@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+from collections.abc import Callable
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -14,8 +17,9 @@ from changectl.core.errors import ChangectlError
 from changectl.core.history_runs import runs
 from changectl.core.lifecycle import Outcome
 
-LONGEST = 160  # port calls of a run on two hosts, and some more
-TURNS = ("disarm", "disarm", "restore", "apply", "step.closed")
+LONGEST = 300  # port calls of a run on three hosts, and some more
+TURNS = ("disarm", "disarm", "restore", "apply", "turn", "step.closed")
+POLICIES = st.sampled_from(["", "on_partial: revert_all\n"])
 MOMENTS = st.one_of(st.tuples(st.sampled_from(TURNS), st.integers(1, 6)), st.integers(1, LONGEST))
 
 
@@ -23,13 +27,12 @@ class Lives(RuleBasedStateMachine):
     """One service, many controllers."""
 
     stage: Stage
-    slots: str  # what the service runs with, as far as the record was ever settled
 
-    @initialize(names=st.sampled_from([("gpu1",), ("gpu1", "gpu2")]))
+    @initialize(names=st.sampled_from([("gpu1",), ("gpu1", "gpu2"), ("gpu1", "gpu2", "gpu3")]))
     def begin(self, names: tuple[str, ...]) -> None:
-        self.stage, self.slots = Stage(names), "4"
+        self.stage = Stage(names)
 
-    def _dying(self, moment: int | tuple[str, int]) -> None:
+    def _at(self, moment: int | tuple[str, int]) -> Callable[[str, int], bool]:
         """By the number of a call, or at the n-th call of a kind where much is decided."""
         begun = len(self.stage.world.trace)
 
@@ -39,18 +42,48 @@ class Lives(RuleBasedStateMachine):
             word, times = moment
             return sum(word in call for call in self.stage.world.trace[begun:]) >= times
 
-        self.stage.world.before = die_before(self.stage.world, now)
+        return now
+
+    def _dying(self, moment: int | tuple[str, int]) -> None:
+        self.stage.world.before = die_before(self.stage.world, self._at(moment))
 
     def _alive(self) -> None:
         self.stage.world.before = lambda name: None
         self.stage.memory.cut_off = [one.run for one in runs(self.stage.journal.lines) if one.is_open_work]
 
     @precondition(lambda self: not self.stage.memory.cut_off)
-    @rule(slots=st.sampled_from([BETTER, WORSE, 6]), moment=MOMENTS)
-    def apply_and_die(self, slots: int, moment: int | tuple[str, int]) -> None:
+    @rule(slots=st.sampled_from([BETTER, WORSE, 6]), moment=MOMENTS, policy=POLICIES)
+    def apply_and_die(self, slots: int, moment: int | tuple[str, int], policy: str) -> None:
         self._dying(moment)
         with contextlib.suppress(Killed, ChangectlError):
+            self.stage.apply(slots, extra=policy)
+        self._alive()
+
+    @precondition(lambda self: not self.stage.memory.cut_off)
+    @rule(slots=st.sampled_from([BETTER, WORSE, 6]), moment=MOMENTS, policy=POLICIES)
+    def apply_and_interrupt(self, slots: int, moment: int | tuple[str, int], policy: str) -> None:
+        now, begun, signalled = self._at(moment), len(self.stage.world.trace), False
+
+        def interrupt(name: str) -> None:
+            nonlocal signalled
+            if not signalled and self.stage.records.held and now(name, len(self.stage.world.trace) - begun):
+                signalled = True
+                os.kill(os.getpid(), signal.SIGINT)
+
+        self.stage.world.before = interrupt
+        with contextlib.suppress(ChangectlError):
+            self.stage.apply(slots, extra=policy)
+        self._alive()
+
+    @precondition(lambda self: not self.stage.memory.cut_off)
+    @rule(slots=st.sampled_from([BETTER, 6]), which=st.integers(0, 2))
+    def apply_where_one_does_not_start(self, slots: int, which: int) -> None:
+        host = list(self.stage.hosts.values())[which % len(self.stage.hosts)]
+        running = host.process.argv[-1] if host.process else ""
+        host.refuses = lambda argv: "out of memory" if argv[-1] not in ("4", running) else None
+        with contextlib.suppress(ChangectlError):
             self.stage.apply(slots)
+        host.refuses = lambda argv: None
         self._alive()
 
     @precondition(lambda self: self.stage.memory.cut_off)
@@ -78,22 +111,21 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def what_is_settled_is_true(self) -> None:
-        """Where no run is open, every host runs what the last judged and kept change says, or the beginning."""
+        """Where no run is open, every host runs what the last change says that was kept there, or the beginning."""
         if self.stage.memory.cut_off:
             return
-        wanted = "4"
+        wanted = dict.fromkeys(self.stage.hosts, "4")
         for one in runs(self.stage.journal.lines):
-            step = one.steps[0] if one.steps else None
-            if step is not None and step.outcome == Outcome.KEPT and step.changed_something:
-                wanted = str(step.change.after)
-        for host in self.stage.hosts.values():
+            for step in one.steps:
+                wanted |= {end.name: str(step.change.after) for end in step.instances if end.outcome == Outcome.KEPT}
+        for name, host in self.stage.hosts.items():
             assert host.process is not None
-            assert host.process.argv[-1] == wanted
+            assert host.process.argv[-1] == wanted[name]
             assert not host.stale
             assert host.keeper.armed == {}  # nothing is left that would change it later
 
 
 Lives.TestCase.settings = settings(
-    max_examples=120, stateful_step_count=8, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=70, stateful_step_count=8, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestLives = Lives.TestCase

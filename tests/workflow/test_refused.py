@@ -180,13 +180,14 @@ def test_a_file_that_somebody_edits_meanwhile_keeps_their_edit_and_the_service_r
     assert not [act for act in stage.world.trace if act.endswith("restore")]
 
 
-def test_a_refused_write_on_the_second_instance_brings_the_first_back() -> None:
+def test_a_refused_write_on_the_second_instance_leaves_the_first_as_it_was_kept() -> None:
     stage = Stage(("gpu1", "gpu2"))
     stage.fail_at(1, lambda: HostCallError("gpu2: cannot write", reason="immutable"), "play gpu2 apply")
     end = stage.apply(BETTER)
 
-    assert (end.exit_code, end.last.outcome) == (5, Outcome.REVERTED)
-    assert stage.serving_as_before()
+    assert (end.exit_code, end.last.outcome, end.last.reason) == (5, Outcome.KEPT_PARTLY, "immutable")
+    assert stage.journal.bodies("step.closed")[0]["instances"] == {"gpu1": "kept", "gpu2": "reverted"}
+    assert stage.hosts["gpu2"].digests() == stage.before["gpu2"]
 
 
 def test_a_run_that_was_cut_off_has_to_be_taken_back_first() -> None:

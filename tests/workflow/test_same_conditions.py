@@ -137,7 +137,10 @@ def test_what_was_judged_has_to_run_and_answer_when_it_is_kept(
 ) -> None:
     stage = after_the_verdict(Stage(names), change)
     end = stage.apply(BETTER)
-    assert_reverted(stage, end, 4, "died_after_judgement")
+    assert (end.exit_code, end.last.reason) == (4, "died_after_judgement")
+    assert end.last.outcome is (Outcome.REVERTED if len(names) == 1 else Outcome.KEPT_PARTLY)
+    assert stage.journal.bodies("step.closed")[0]["instances"]["gpu1"] == "reverted"
+    assert stage.host.digests() == stage.before["gpu1"]
     assert "gpu1" in end.last.text
 
 

@@ -39,6 +39,7 @@ from changectl.core.history_events import (
     intent,
     outcome,
 )
+from changectl.core.history_mix import Mix, mixes
 from changectl.core.history_runs import OPEN, RunSummary, StepSummary, open_work, runs
 from changectl.core.history_story import Entry, RunStory, StepStory, run_story
 
@@ -74,6 +75,7 @@ __all__ = [
     "EditState",
     "Entry",
     "Filters",
+    "Mix",
     "RunStory",
     "RunSummary",
     "ServiceStatus",
@@ -141,6 +143,7 @@ class ServiceStatus:
     open_runs: tuple[str, ...]  # begun, no end recorded, and not settled since
     needs_person: tuple[RunSummary, ...]  # ended with exit code 6, and not settled since
     kept_unjudged: tuple[str, ...]  # RUN/STEP, or RUN: accepted as found; not taken back, and no later run was judged
+    mixes: tuple[Mix, ...] = ()  # what is not the same on all instances
 
 
 def services(found: Iterable[RunSummary]) -> list[ServiceStatus]:
@@ -158,7 +161,7 @@ def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
     since = (
         in_force[judged[-1] :] if judged else in_force
     )  # a run that was judged and kept was judged on what stood there
-    unjudged = [f"{run.run}/{step.number}" for run in since for step in run.steps if step.outcome == "kept_unjudged"]
+    unjudged = [f"{run.run}/{step.number}" for run in since for step in run.steps if step.kept_unjudged]
     accepted = [run.run for run in since if run.reverts and run.outcome == "kept_unjudged"]
     return ServiceStatus(
         service=name,
@@ -167,6 +170,7 @@ def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
         open_runs=tuple(run.run for run in own if run.unfinished),
         needs_person=tuple(run for run in own if run.needs_person),
         kept_unjudged=(*unjudged, *accepted),
+        mixes=tuple(mixes(in_force)),
     )
 
 

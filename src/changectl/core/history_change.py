@@ -78,6 +78,12 @@ def change_text(body: Mapping[str, Any], summary: str = "", facts: Sequence[Mapp
     )
 
 
+def found_value(facts: Mapping[str, Any]) -> str | None:
+    """What an instance's file held, by the facts of its `contact`; None: absent, or not recorded."""
+    text = text_of(mapping_of(facts, "values"), "file")
+    return _unquoted(text) if text and not text.startswith(_UNKNOWN) else None
+
+
 def _unquoted(text: str) -> str | None:
     """A value as a contact records it: quoted, or `absent`."""
     if text == ABSENT:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from changectl.core.history_events import text_of
-from changectl.core.history_runs import KEPT, NOTHING_TO_DO, OPEN, RunSummary
+from changectl.core.history_runs import IN_PART, NOTHING_TO_DO, OPEN, RunSummary
 from changectl.core.history_story import StepStory
 from changectl.core.ports import Json
 
@@ -24,15 +24,17 @@ class EditEnd:
 def edit_end(run: RunSummary, step: StepStory, edit: Json) -> EditEnd:
     """What became of an edit of a step."""
     summary = step.summary
+    host = text_of(edit, "host")
+    own = {one.name: one.outcome for one in summary.instances}.get(host, summary.outcome)
     same = "before_sha" in edit and edit["before_sha"] == edit.get("after_sha")
     if same or summary.reason == NOTHING_TO_DO:
         return EditEnd("nothing_to_do")
-    if text_of(edit, "host") not in step.written or summary.outcome in ("refused", "aborted"):
+    if host not in step.written or summary.outcome in ("refused", "aborted"):
         return EditEnd("never_applied")
     if back := run.reverted_by or run.found_back_by:
-        return EditEnd("taken_back", back if summary.outcome != "reverted" else None)
-    if summary.outcome == "reverted":
+        return EditEnd("taken_back", back if own != "reverted" else None)
+    if own == "reverted":
         return EditEnd("taken_back")
-    if summary.outcome in KEPT and run.outcome != OPEN and run.doubted_by is None:
+    if own in IN_PART and run.outcome != OPEN and run.doubted_by is None:
         return EditEnd("in_force")
     return EditEnd("not_known", run.doubted_by or run.settled_by)

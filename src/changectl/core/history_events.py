@@ -18,6 +18,7 @@ STEP_CLOSED: Final = "step.closed"
 CONTACT: Final = "contact"
 PRECHECK: Final = "precheck"
 EDIT: Final = "edit"
+TURN: Final = "turn"
 VERDICT: Final = "verdict"
 
 # The side effects that are announced by an intent, and the facts that are recorded as an outcome alone.
@@ -43,10 +44,13 @@ OUTCOME: Final = ".outcome"
 # All that a list of runs needs; everything else of a run is read only for its story.
 SUMMARY_KINDS: Final = (RUN_OPENED, STEP_STARTED, CONTACT, VERDICT, WATCH + OUTCOME, STEP_CLOSED, RUN_CLOSED)
 
-Outcome = Literal["kept", "kept_unjudged", "reverted", "revert_unverified", "revert_failed", "refused", "aborted"]
+Outcome = Literal[
+    "kept", "kept_unjudged", "kept_partly", "reverted", "revert_unverified", "revert_failed", "refused", "aborted"
+]
 OUTCOMES: Final[tuple[Outcome, ...]] = (
     "kept",
     "kept_unjudged",
+    "kept_partly",
     "reverted",
     "revert_unverified",
     "revert_failed",
@@ -122,6 +126,7 @@ class StepClosed(TypedDict):
     outage_seconds: float | None  # how long the service did not answer because of this step; None: not known
     reason: str  # a stable word
     text: str  # the same for people
+    instances: NotRequired[Mapping[str, str]]  # by instance: its outcome, `untouched` or `nothing_to_do`
 
 
 def text_of(body: Mapping[str, Any], name: str) -> str:

@@ -8,15 +8,31 @@ from typing import Any
 
 from changectl.core import history_events as kinds
 from changectl.core.flagging import FAILURES_FLAG, FLAGGED_FAILURES
-from changectl.core.history_change import ChangeText, change_text
+from changectl.core.history_change import ChangeText, change_text, found_value
 from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of, texts_of
 from changectl.core.ports import Event
+from changectl.core.rollout import HAS_VALUE
 
 OPEN = "open"  # outcome of a run or step whose end is not recorded
 KEPT = ("kept", "kept_unjudged")
+IN_PART = (*KEPT, "kept_partly")  # the change is in force on one instance at least
 SETTLING = ("reverted", "kept_unjudged")  # how a run has to end to settle the one that it is about; a refusal does not
 UNPROVEN = ("revert_unverified", "revert_failed")  # exit code 6: what stands on the hosts is not known
 NOTHING_TO_DO = "nothing_to_do"  # the reason of a step, or a revert, that found everything in place already
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceEnd:
+    """What became of one instance in a step."""
+
+    name: str
+    outcome: str  # one of OUTCOMES, `untouched` or `nothing_to_do`
+    found: str | None  # the value that its file held before; None: absent, or not recorded
+
+    @property
+    def has_value(self) -> bool:
+        """Whether it has the step's value."""
+        return self.outcome in HAS_VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +49,18 @@ class StepSummary:
     failures_flagged: bool  # more than 1 % of the requests failed, before, after, or while it was watched
     started_at: str | None
     closed_at: str | None
+    instances: tuple[InstanceEnd, ...] = ()  # in order; empty: not recorded
 
     @property
     def changed_something(self) -> bool:
-        """Whether the step was kept and is why the configuration is as it is."""
-        return self.outcome in KEPT and self.reason != NOTHING_TO_DO
+        """Whether the step was kept, on one instance at least, and is why the configuration is as it is."""
+        return self.outcome in IN_PART and self.reason != NOTHING_TO_DO
+
+    @property
+    def kept_unjudged(self) -> bool:
+        """Whether an instance keeps it that nobody has judged."""
+        ends = [one.outcome for one in self.instances] if self.outcome == "kept_partly" else [self.outcome]
+        return "kept_unjudged" in ends
 
     @property
     def judged_and_kept(self) -> bool:
@@ -182,12 +205,13 @@ def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, 
     judged = [event.body for event in events if event.kind == kinds.VERDICT]  # one for each instance
     watched = [event.body for event in events if event.kind == kinds.outcome(kinds.WATCH)]
     unfinished = "not_started" if over and not events else OPEN
+    contacts = [event.body for event in events if event.kind == kinds.CONTACT]
     return StepSummary(
         number=number,
         change=change_text(
             mapping_of(declared, "change"),
             text_of(declared, "summary"),
-            [mapping_of(event.body, "facts") for event in events if event.kind == kinds.CONTACT],
+            [mapping_of(body, "facts") for body in contacts],
         ),
         outcome=text_of(end, "outcome") or unfinished,
         verdict=text_of(end, "verdict") or text_of(judged[-1] if judged else {}, "verdict") or None,
@@ -197,7 +221,13 @@ def _step(number: int, declared: Mapping[str, Any], events: Sequence[Event], *, 
         failures_flagged=any(failures_flagged(body) for body in [*judged, *watched]),
         started_at=events[0].at if events else None,
         closed_at=closed.at if closed else None,
+        instances=_instances(mapping_of(end, "instances"), contacts),
     )
+
+
+def _instances(ends: Mapping[str, Any], contacts: Sequence[Mapping[str, Any]]) -> tuple[InstanceEnd, ...]:
+    found = {text_of(body, "host"): found_value(mapping_of(body, "facts")) for body in contacts}
+    return tuple(InstanceEnd(name, str(end), found.get(name)) for name, end in ends.items())
 
 
 def failures_flagged(verdict: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ class Outcome(StrEnum):
 
     KEPT = "kept"
     KEPT_UNJUDGED = "kept_unjudged"
+    KEPT_PARTLY = "kept_partly"  # some instances keep it; one did not, and the rest were not touched
     REVERTED = "reverted"
     REVERT_UNVERIFIED = "revert_unverified"
     REVERT_FAILED = "revert_failed"
@@ -21,12 +22,18 @@ class Outcome(StrEnum):
 
     @property
     def in_force(self) -> bool:
-        """Whether the change is what runs now."""
+        """Whether the change is what runs now, on every instance."""
         return self in (Outcome.KEPT, Outcome.KEPT_UNJUDGED)
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the change is what runs now on one instance at least."""
+        return self.in_force or self is Outcome.KEPT_PARTLY
 
 
 # Why a step was not kept although there was evidence; every other reason is one for lack of evidence.
 DIED = "died_after_judgement"
+NEIGHBOUR_OUT = "neighbour_out"  # in a rollout: another instance does not answer, so no further one is taken out
 GUARD_BROKEN = "guard_broken"  # in an incident: it restarted, logged a failure or gave no answer while it was watched
 # While it was watched before it was to be kept: what broke, and how (core/watch.py).
 WATCH_PROCESS, WATCH_LOG, WATCH_DEVICE = "watch_process", "watch_log", "watch_device"
@@ -65,10 +72,10 @@ class Ending:
             return 6
         if self.outcome is Outcome.REFUSED:
             return 7 if self.reason in HELD else 3
-        return _reverted(self.reason)
+        return _not_kept(self.reason)
 
 
-def _reverted(reason: str) -> int:
+def _not_kept(reason: str) -> int:
     if reason == INTERRUPTED:
         return 130
     if reason == UNEXPECTED:
@@ -87,12 +94,15 @@ class Found(StrEnum):
     OPEN = "open"  # armed, and nothing was decided
 
 
+DECIDED = (Found.KEPT, Found.ACCEPTED)  # the change stays there
+
+
 class Move(StrEnum):
     """What is to be done about a step that was cut off."""
 
     ABORT = "abort"  # close it: nothing was changed anywhere
     KEEP = "keep"  # close it as kept: every host says so
-    RESTORE = "restore"  # bring the saved configuration back, prove it, close it
+    RESTORE = "restore"  # bring the saved configuration back where it is not decided, prove it, close it
 
 
 def found_on(standing: Mapping[str, Any], *, begun: bool) -> Found:
@@ -126,10 +136,20 @@ def _generation(record: Mapping[str, Any]) -> int:
     return value if isinstance(value, int) else 0 if record else -1
 
 
-def next_move(found: Sequence[Found]) -> Move:
-    """The one legal next move for a step that was cut off: what every host agrees on, else the saved configuration."""
+def next_move(found: Sequence[Found], *, all_or_none: bool = False) -> Move:
+    """The one legal next move for a step that was cut off.
+
+    Instances follow one another: where every host that was touched has it on record that the change is kept, it stays
+    there, and the untouched stay untouched. Else the saved configuration comes back where nothing is decided.
+
+    Args:
+        found: what each host said.
+        all_or_none: the plan says `on_partial: revert_all`: what is not kept everywhere is kept nowhere.
+    """
     if all(one is Found.UNTOUCHED for one in found):
         return Move.ABORT
-    if all(one in (Found.KEPT, Found.ACCEPTED) for one in found):
+    if all(one in DECIDED for one in found):
+        return Move.KEEP
+    if all(one in (*DECIDED, Found.UNTOUCHED) for one in found) and not all_or_none:
         return Move.KEEP
     return Move.RESTORE

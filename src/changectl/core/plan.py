@@ -16,6 +16,7 @@ from changectl.core.fields import Duration, Level, Line, Name, NotYet, ProjectPa
 from changectl.core.grammar import Grammar, fault, validate
 from changectl.core.load_fields import Requests
 from changectl.core.metrics import Guard
+from changectl.core.rollout import OnPartial
 from changectl.core.source import Source, read_yaml
 from changectl.core.step import Step
 from changectl.core.units import LevelLoad
@@ -53,7 +54,10 @@ class Plan(Grammar):
     outage: Duration | None = Field(
         None, description="the time out of service that this plan may take", examples=["30m"]
     )
-    on_partial: NotYet = Field(None, description="what happens to kept steps when a later one is not kept")
+    on_partial: OnPartial = Field(
+        "stop",
+        description="what becomes of instances that keep a step when a later one does not: they stay, or go back too",
+    )
     caller: NotYet = Field(None, description="the host that sends the load")
     conditions: ConditionsOverride = Field(ConditionsOverride(), description="overrides of the service's conditions")
     steps: Annotated[tuple[Step, ...], AfterValidator(_at_least_one)] = Field(description="the changes, in order")

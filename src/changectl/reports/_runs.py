@@ -56,6 +56,7 @@ def step_json(step: StepSummary) -> dict[str, Any]:
         "verdict": step.verdict,
         "reason": step.reason,
         "text": step.text,
+        "instances": {one.name: one.outcome for one in step.instances},
         "outage_seconds": step.outage_seconds,
         "failures_above_1_percent": step.failures_flagged,
         "started_at": step.started_at,

@@ -27,6 +27,7 @@ _ORDER = ("breach", "no data", "not measurable", "unequal work", "not judged", "
 _MEANING = {
     "kept": "the change is in force",
     "kept_unjudged": "the change is in force, and nobody has judged it",
+    "kept_partly": "some instances run on the change and some do not; what was brought back is proven",
     "reverted": "the saved configuration runs again, and that is proven",
     "revert_unverified": "A PERSON IS NEEDED: the saved configuration came back, but that is not proven",
     "revert_failed": "A PERSON IS NEEDED: the saved configuration could not be brought back",
@@ -80,6 +81,9 @@ def _next(story: RunStory, folders: Sequence[HostFolder]) -> list[Block]:
     blocks += [command for step in story.steps if (command := trial.going_on(run, step))]
     if run.outcome in UNPROVEN:
         blocks += _way_on(story, folders)
+    elif run.outcome == "kept_partly":
+        blocks.append(Command(f"changectl apply {shlex.quote(run.plan)}", "go on with the others"))
+        blocks.append(Command(f"changectl revert {run.run}", "or take it back where it is kept"))
     elif any(step.summary.changed_something for step in story.steps):
         blocks.append(Command(f"changectl revert {run.run}", "take it back"))
     elif run.outcome in ("refused", "aborted") and not run.reverts:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changectl.core.history import RunSummary, ServiceStatus
+from changectl.core.history import Mix, RunSummary, ServiceStatus
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line
 from changectl.reports._runs import FORMAT, run_json
@@ -27,6 +28,9 @@ def as_json(services: Sequence[ServiceStatus], holders: Holders) -> dict[str, An
                     {"run": run.run, "outcome": run.outcome, "next": _command(run)} for run in status.needs_person
                 ],
                 "kept_unjudged": list(status.kept_unjudged),
+                "mixes": [
+                    {"run": mix.run, "change": mix.change.name, "values": dict(mix.values)} for mix in status.mixes
+                ],
             }
             for status in services
         ],
@@ -41,6 +45,8 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
     for status in services:
         blocks.append(Heading(status.service, 2))
         blocks.append(Facts([("last change", _told(status.last)), ("in force", _standing(status))]))
+        for mix in status.mixes:
+            blocks += _mixed(mix)
         for run in status.open_runs:
             if holders.get(run, False):
                 blocks.append(Line(f"run {run} is going on, as far as can be seen from here", "warning"))
@@ -58,6 +64,16 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
             back = Command(f"changectl revert {run}", f"{stays}, or it is taken back")
             blocks.append(back if slash else Line(stays))
     return blocks
+
+
+def _mixed(mix: Mix) -> list[Block]:
+    """A setting that not every instance has alike, and the two ways to make them equal."""
+    values = "; ".join(f"{words.plain(value)} on {', '.join(names)}" for value, names in mix.by_value.items())
+    return [
+        Line(f"not the same everywhere since run {mix.run}: {mix.change.name} is {values}", "warning"),
+        Command(f"changectl apply {shlex.quote(mix.plan)}", "- go on with the others, once the cause is mended"),
+        Command(f"changectl revert {mix.run}", "- or take it back where that run kept it"),
+    ]
 
 
 def _person(run: RunSummary) -> list[Block]:

@@ -174,6 +174,7 @@ def _opened(order: Order, tools: Tools, extension: Extension | None) -> dict[str
         "reason": plan.reason,
         "ticket": plan.ticket,
         "effort": str(plan.effort),
+        "on_partial": plan.on_partial,
         "actor": tools.actor,
         "hosts": sorted({placed.host.name for placed in order.placed}),
         "tool_version": tools.version,

@@ -32,7 +32,10 @@ class OpenRun:
         accepts: whether it was to accept what stands on the hosts, instead of taking anything back.
         closed: how the last step ended, where it has its end and only the run has none.
         planned: how many steps the plan has.
-        judged: whether every instance came to a verdict that decides; none does in an incident.
+        judged: the instances that came to a verdict that decides; none does in an incident.
+        instances: all of the service, in the order in which they were contacted.
+        already: those that had the value before.
+        all_or_none: whether the plan says `on_partial: revert_all`.
     """
 
     run: str
@@ -47,7 +50,10 @@ class OpenRun:
     accepts: bool = False
     closed: Ending | None = None
     planned: int = 1
-    judged: bool = True
+    judged: frozenset[str] = frozenset()
+    instances: tuple[str, ...] = ()
+    already: frozenset[str] = frozenset()
+    all_or_none: bool = False
 
     @property
     def folders_of(self) -> str:
@@ -84,6 +90,7 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         {str(event.body.get("host")) for event in events if event.kind == intent(action) and event.step == step}
         for action in (ARM, LEASE)
     )
+    found = [event.body for event in events if event.kind == "edit" and event.step == step]
     end = closed[last].body if last in closed else None
     return OpenRun(
         run=opened.run,
@@ -98,7 +105,10 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
         accepts=bool(opened.body.get("accepts")),
         closed=None if end is None else Ending(Outcome(end["outcome"]), end["reason"], end["text"]),
         planned=len(opened.body.get("steps") or []),
-        judged=bool(verdicts) and not any(map(_undecided, verdicts)),
+        judged=frozenset(str(body["host"]) for body in verdicts if not _undecided(body)),
+        instances=tuple(dict.fromkeys(str(body["host"]) for body in found)),
+        already=frozenset(str(body["host"]) for body in found if body["before_sha"] == body["after_sha"]),
+        all_or_none=opened.body.get("on_partial") == "revert_all",
     )
 
 

@@ -1,39 +1,36 @@
 """`changectl recover`: settle a run that was cut off, by asking its hosts; never from memory alone.
 
-Every host says what was decided there, or what its dead-man did. What all of them agree on becomes the end of the run;
-in all other cases the saved configuration is brought back, proven, and that is its end.
+Every host says what was decided there, or what its dead-man did. Where it is kept it stays, what was not touched is
+left alone, and in all other cases the saved configuration is brought back and proven.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
-from changectl.core.errors import ChangectlError, HostCallError, LeftToHost, PersonNeeded, Refused
+from changectl.core.errors import ChangectlError, HostCallError, PersonNeeded
 from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
 from changectl.core.history_places import host_folders
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
 from changectl.workflow.attempt import host_run_name
 from changectl.workflow.contact import open_target
+from changectl.workflow.half_done import RECOVERED, Ends, HalfDone
 from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
-from changectl.workflow.not_kept import NotKept
 from changectl.workflow.open_run import OpenRun, open_run
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import FAILED, LEFT, REVERTED, UNVERIFIED, Restored, bring_back
 from changectl.workflow.revert import accept
 from changectl.workflow.revert import exit_code as revert_exit_code
 from changectl.workflow.revert_order import KeptEdit, Revert
 from changectl.workflow.taking_back import holds_of, take_back
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
-from changectl.workflow.trial import still_good, still_written
 from changectl.workflow.waiting import service_lock
 
-RECOVERED = "recovered"
 UNREADABLE = ("key_", "snapshot_")  # how the reasons begin why the saved configuration cannot be read
 
 
@@ -44,7 +41,8 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
         order: the run.
         placed: the service's instances.
         tools: the ports.
-        go_on: keep a change that was judged good everywhere before the run was cut off, and still runs and answers.
+        go_on: keep a change that was judged good wherever it stands before the run was cut off, and still runs and
+            answers.
 
     Raises:
         Refused: going on is not safe; says why. The hosts' dead-men stay armed.
@@ -63,7 +61,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
             recorder.note(LOCK_TAKEN_OVER, dead)
         try:
             with ExitStack() as doors:
-                ending = _settled(order, placed, recorder, tools, doors, go_on=go_on)
+                ending, ends = _settled(order, placed, recorder, tools, doors, go_on=go_on)
         except HostCallError as error:
             text = f"{error}\nThe run stays open. Mend that on the host, then: changectl recover {order.run}"
             again = f"changectl revert {order.folders_of} --accept-present --reason TEXT"
@@ -72,7 +70,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
             if not error.reason.startswith(UNREADABLE):
                 raise
             raise PersonNeeded(_without_copy(order, error, tools), reason=error.reason) from error
-        _close(order, ending, recorder)
+        _close(order, ending, ends, recorder)
     return ending
 
 
@@ -100,62 +98,39 @@ def exit_code(ending: Ending) -> int:
 
 def _settled(
     order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools, doors: ExitStack, *, go_on: bool
-) -> Ending:
+) -> tuple[Ending, Ends]:
+    """How the run ends, and what became of each instance, where it was no revert."""
     if order.closed is not None or not order.edits:
         _free(order, placed, recorder, tools)
     if order.closed is not None:
-        return _as_closed(order, order.closed)
+        return _as_closed(order, order.closed), {}
     if not order.edits:
-        return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was saved or changed")
+        return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was saved or changed"), {}
     revert = Revert(order.folders_of, order.service, RECOVERED, order.edits, finished=False)
     if order.accepts:
-        return accept(revert, placed, recorder, tools)
+        return accept(revert, placed, recorder, tools), {}
     if order.reverts:  # whoever wanted it back wants it still
-        return replace(take_back(revert, placed, None, tools, recorder, uncertain=True), reason=RECOVERED)
+        return replace(take_back(revert, placed, None, tools, recorder, uncertain=True), reason=RECOVERED), {}
     holds = holds_of(revert, placed, tools, recorder, doors)
     doors.enter_context(watching(tools, lambda: [hold.lease for hold, _ in holds]))
     found = {}
     for hold, edit in holds:
         doors.callback(hold.lease.give_back)
-        found[edit.instance, edit.step] = _ask(order, hold, edit, recorder)
-    move = next_move(list(found.values()))
-    recorder.note("recover.found", {"hosts": {f"{name}/{step}": one for (name, step), one in found.items()},
+        found[edit.instance] = _ask(order, hold, edit, recorder)
+    move = next_move(list(found.values()), all_or_none=order.all_or_none)
+    recorder.note("recover.found", {"hosts": {f"{name}/{order.step}": one for name, one in found.items()},
                                     "move": move})  # fmt: skip
+    _free(order, [one for one in placed if one.name not in found], recorder, tools)
+    half = HalfDone(order, holds, found, tools)
     match move:
         case Move.ABORT:
-            return Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was changed")
+            return half.ended(Ending(Outcome.ABORTED, RECOVERED, "it was cut off before anything was changed"))
         case Move.KEEP:
-            if Found.ACCEPTED in found.values():
-                return Ending(Outcome.KEPT_UNJUDGED, RECOVERED, "its host has on record that a person accepted it")
-            if not order.judged:
-                return Ending(Outcome.KEPT_UNJUDGED, RECOVERED, "its host has on record that it was kept, unjudged")
-            return Ending(Outcome.KEPT, RECOVERED, "every host has on record that it was judged and kept")
+            return half.kept()
         case _ if go_on:
-            return _kept_on(order, holds, found, tools)
+            return half.kept_on()
         case _:
-            touched = [pair for pair in holds if found[pair[1].instance, pair[1].step] is not Found.UNTOUCHED]
-            return _restored(touched, {name for (name, _), one in found.items() if one is Found.RESTORED})
-
-
-def _kept_on(
-    order: OpenRun, holds: Sequence[tuple[Hold, KeptEdit]], found: Mapping[tuple[str, int], Found], tools: Tools
-) -> Ending:
-    """Finish what was cut off between the last verdict and the hosts' decision."""
-    for _, edit in holds:
-        if found[edit.instance, edit.step] not in (Found.OPEN, Found.KEPT) or edit.instance not in order.good:
-            text = f"{edit.instance}: it was not judged good, or not watched to the end, or does not stand there"
-            raise Refused(f"{text}; leave out --continue to bring the saved configuration back", reason="not_judged")
-    try:
-        for hold, edit in holds:
-            still_good(hold.target, order.good[edit.instance], tools.clock)
-            still_written(hold.target, edit.path, edit.after)
-    except NotKept as cause:
-        raise Refused(f"{cause}; leave out --continue", reason=cause.reason) from cause
-    tools.interrupts.check()  # the last moment
-    with tools.interrupts.ignored():
-        for hold, _ in holds:
-            hold.lease.disarm("kept")
-    return Ending(Outcome.KEPT, RECOVERED, "it was judged before it was cut off, still runs and answers: kept")
+            return half.restored()
 
 
 def _free(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: Tools) -> None:
@@ -189,42 +164,12 @@ def _ask(order: OpenRun, hold: Hold, edit: KeptEdit, recorder: Recorder) -> Foun
     return found
 
 
-def _restored(holds: Sequence[tuple[Hold, KeptEdit]], by_host: Set[str]) -> Ending:
-    """Bring everything back, whoever did it before: what stands already is only proven.
-
-    Args:
-        holds: the instances that the run touched.
-        by_host: those whose host has on record that the saved configuration is back.
-    """
-    ends = []
-    for hold, edit in holds:
-        hold.insist()
-        with hold.tools.interrupts.ignored():
-            ends.append((_changed_since(hold, edit) if edit.instance in by_host else None) or bring_back(hold))
-        hold.lease.give_back()
-    if any(end.outcome == LEFT for end in ends):
-        raise LeftToHost("\n".join(end.detail for end in ends if end.outcome != REVERTED))
-    text = "\n".join(end.detail for end in ends)
-    bad = [end.outcome for end in ends if end.outcome != REVERTED]
-    if bad:
-        return Ending(Outcome(FAILED if FAILED in bad else bad[0]), "needs_person", text)
-    return Ending(Outcome.REVERTED, RECOVERED, text)
-
-
-def _changed_since(hold: Hold, edit: KeptEdit) -> Restored | None:
-    """What somebody changed after the host had brought it back stays, unproven; None: it is as it was brought back."""
-    facts = hold.target.inspect().files.get(edit.path)
-    if facts is not None and facts.exists and facts.sha256 == edit.before:
-        return None
-    text = "its host had brought the saved configuration back; somebody changed"
-    return Restored(UNVERIFIED, f"{edit.instance}: {text} {edit.path} since, and that stays")
-
-
-def _close(order: OpenRun, ending: Ending, recorder: Recorder) -> None:
+def _close(order: OpenRun, ending: Ending, ends: Ends, recorder: Recorder) -> None:
     body = {"outcome": ending.outcome.value, "reason": ending.reason, "text": ending.text}
     if order.reverts:
         recorder.note("revert.outcome", {"reverts": order.reverts, **body})
     elif order.step and order.closed is None:
-        recorder.note(STEP_CLOSED, {**body, "verdict": order.verdict, "outage_seconds": None})
+        whole = {**body, "verdict": order.verdict, "outage_seconds": None, "instances": dict(ends)}
+        recorder.note(STEP_CLOSED, whole)
     code = exit_code(ending)
     recorder.note(RUN_CLOSED, {"exit_code": code, "outcome": ending.outcome.value, "reason": ending.reason})

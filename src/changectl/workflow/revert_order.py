@@ -9,6 +9,7 @@ from typing import Any
 from changectl.core.errors import Refused
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import Event
+from changectl.core.rollout import STAYS
 from changectl.workflow.tools import Tools
 
 
@@ -32,7 +33,7 @@ class Revert:
     run: str
     service: str
     reason: str
-    edits: tuple[KeptEdit, ...]  # last step first
+    edits: tuple[KeptEdit, ...]  # last step first, and in each the last instance first
     finished: bool = True  # False: cut off, or the last way back failed; what stands there is not known
     reverts: str | None = None  # the run was itself a revert of this one
 
@@ -59,11 +60,17 @@ def what_to_revert(run: str, events: Sequence[Event], reason: str, others: Seque
     # After a way back that failed, or was not proven, nobody knows what stands there: the same as after a cut.
     unproven = {event.step for event in closed if event.body["outcome"] in _UNPROVEN}
     finished = any(event.kind == "run.closed" for event in events) and not unproven
-    steps = {event.step for event in closed if _in_force(event.body)} | unproven
+    steps = {event.step for event in closed if is_in_force(event.body)} | unproven
     if not finished:
         # Cut off: whatever was saved may have been changed, and only the host knows.
         steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}
-    edits = [edit for step in sorted(steps, reverse=True) for edit in edits_of(step, events)]
+    gone = {(event.step, name) for event in closed if event.step not in unproven for name in not_in_force(event.body)}
+    edits = [
+        edit
+        for step in sorted(steps, reverse=True)
+        for edit in reversed(edits_of(step, events))
+        if (step, edit.instance) not in gone
+    ]
     if finished and not edits:
         raise Refused(f"nothing of run {run} was kept, so there is nothing to revert", reason="nothing_kept")
     before = _last_revert(run, others)
@@ -79,8 +86,14 @@ def _last_revert(run: str, others: Sequence[Event]) -> str | None:
     return next((outcome for outcome in reversed(ends) if outcome in acted), None)
 
 
-def _in_force(body: Mapping[str, Any]) -> bool:
-    return Outcome(body["outcome"]).in_force and body.get("reason") != "nothing_to_do"
+def is_in_force(body: Mapping[str, Any]) -> bool:
+    """Whether a closed step changed an instance at least and left it so."""
+    return Outcome(body["outcome"]).in_part and body.get("reason") != "nothing_to_do"
+
+
+def not_in_force(body: Mapping[str, Any]) -> list[str]:
+    """The instances that a closed step left as they were, or brought back; an older record names none."""
+    return [name for name, end in (body.get("instances") or {}).items() if end not in STAYS]
 
 
 def edits_of(step: int, events: Sequence[Event]) -> list[KeptEdit]:
@@ -99,7 +112,7 @@ def later_run(order: Revert, events: Sequence[Event]) -> str | None:
     """The last run that changed the service after this one, was kept and not reverted; None: there is none."""
     opened = [event for event in events if event.kind == "run.opened"]
     reverted = {str(event.body.get("reverts")) for event in opened}
-    kept = {event.run for event in events if event.kind == "step.closed" and _in_force(event.body)}
+    kept = {event.run for event in events if event.kind == "step.closed" and is_in_force(event.body)}
     at = next((event.sequence for event in opened if event.run == order.run), 0)
     later = [
         event.run

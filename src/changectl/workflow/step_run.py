@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from changectl.core.judgement import Judgement, Verdict
+from changectl.core.rollout import ALREADY, STAYS, UNTOUCHED
 from changectl.workflow.attempt import Attempt
+from changectl.workflow.contact import Contact
 from changectl.workflow.lease import HostLease
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.tools import Tools
@@ -16,19 +19,29 @@ WEIGHT = {Verdict.REGRESSED: 3, Verdict.INVALID: 2, Verdict.INCONCLUSIVE: 1}
 
 @dataclass
 class StepRun:
-    """The step's state while it runs."""
+    """The step's state while it runs.
+
+    Attributes:
+        leases: by instance.
+        contacts: every instance, in order; also those that have the value already.
+        attempts: those that are to be changed, in order.
+        trials: by instance: of each that was tried.
+        ends: by instance: what became of it, where that is decided.
+    """
 
     tools: Tools
     recorder: Recorder
     acceptance: Acceptance
-    leases: dict[str, HostLease] = field(default_factory=dict)  # by instance
+    leases: dict[str, HostLease] = field(default_factory=dict)
+    contacts: Sequence[Contact] = ()
     attempts: list[Attempt] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)  # one of each instance that was tried, in order
+    trials: dict[str, Trial] = field(default_factory=dict)
+    ends: dict[str, str] = field(default_factory=dict)
 
     @property
     def judgements(self) -> list[Judgement]:
         """One of each instance that was tried; none in an incident."""
-        return [trial.judgement for trial in self.trials if trial.judgement is not None]
+        return [trial.judgement for trial in self.trials.values() if trial.judgement is not None]
 
     @property
     def judgement(self) -> Judgement | None:
@@ -44,3 +57,19 @@ class StepRun:
     def touched(self) -> list[Attempt]:
         """The instances on which something may have been changed, last first."""
         return [attempt for attempt in reversed(self.attempts) if attempt.touched]
+
+    @property
+    def kept(self) -> list[Attempt]:
+        """The instances whose hosts have on record that the change stays there, in order."""
+        return [attempt for attempt in self.attempts if self.ends.get(attempt.target.name) in STAYS]
+
+    @property
+    def instances(self) -> dict[str, str]:
+        """Every instance with what became of it."""
+        changing = {attempt.target.name for attempt in self.attempts}
+        return {
+            contact.target.name: self.ends.get(
+                contact.target.name, UNTOUCHED if contact.target.name in changing else ALREADY
+            )
+            for contact in self.contacts
+        }

@@ -1,0 +1,99 @@
+"""The end of a step that is not kept everywhere: what was begun goes back, what is kept stays or goes back too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from changectl.core.errors import LeftToHost
+from changectl.core.lifecycle import INTERRUPTED, NOTHING_WRITTEN, UNEXPECTED, Ending, Outcome
+from changectl.core.rollout import mix
+from changectl.workflow.attempt import Attempt
+from changectl.workflow.restore import (
+    FAILED,
+    LEFT,
+    REVERTED,
+    UNVERIFIED,
+    Restored,
+    bring_back,
+    collect_evidence,
+    left_alone,
+)
+from changectl.workflow.step_run import StepRun
+from changectl.workflow.traffic import back_in_service
+
+
+def undo(run: StepRun, reason: str, text: str) -> Ending:
+    """Bring back every touched instance that is not kept, last first; further signals wait until that is done.
+
+    Under `on_partial: revert_all` the kept ones go back with it.
+
+    Raises:
+        LeftToHost: a host with an armed dead-man does not answer; the run stays open until `recover`.
+    """
+    text = run.tools.secrets.redactor.text(text)
+    if run.acceptance.plan.on_partial == "revert_all":
+        run.ends.clear()
+    staying = run.kept
+    back = [attempt for attempt in run.touched if attempt not in staying]
+    if not back and not staying:
+        aborted = reason in (INTERRUPTED, UNEXPECTED)
+        return Ending(Outcome.ABORTED if aborted else Outcome.REFUSED, reason, text)
+    run.tools.reporter.note(f"not kept ({reason}): {text}")
+    with run.tools.interrupts.ignored():
+        ends = [_back(run, attempt, text) for attempt in back if not _alone(run, attempt, reason)]
+    _leave(run, ends)
+    _let_in(run)
+    failed = [end for end in ends if end.outcome != REVERTED]
+    if failed:
+        worst = FAILED if any(end.outcome == FAILED for end in failed) else failed[0].outcome
+        details = run.tools.secrets.redactor.text("\n".join(end.detail for end in failed))
+        return Ending(Outcome(worst), reason, _with_mix(run, f"{text}\n{details}", staying))
+    if staying:
+        return Ending(Outcome.KEPT_PARTLY, reason, _with_mix(run, text, staying))
+    if reason in NOTHING_WRITTEN and not ends:
+        return Ending(Outcome.REFUSED, reason, text)
+    if run.acceptance.incident is not None:  # whether it answers now is not a matter of course
+        text = run.tools.secrets.redactor.text("\n".join([text, *(end.detail for end in ends)]))
+    return Ending(Outcome.REVERTED, reason, text)
+
+
+def _let_in(run: StepRun) -> None:
+    """What was taken out of service and needed no way back serves again; what is still out is told, and no more."""
+    for attempt in run.attempts:
+        if attempt.gate.out_since is not None and run.ends.get(attempt.target.name) not in (FAILED, UNVERIFIED):
+            try:
+                back_in_service(attempt)
+            except Exception as error:  # noqa: BLE001 - how the step ended is decided; the balancer's lease sees to it
+                run.tools.reporter.note(f"{attempt.target.name} is still out of service: {error}")
+
+
+def _with_mix(run: StepRun, text: str, staying: Sequence[Attempt]) -> str:
+    return f"{text}\n{mix(run.instances)}" if staying else text
+
+
+def _leave(run: StepRun, ends: Sequence[Restored]) -> None:
+    if any(end.outcome == LEFT for end in ends):
+        text = run.tools.secrets.redactor.text("\n".join(end.detail for end in ends if end.outcome != REVERTED))
+        run.recorder.insisting().note("contact.lost", {"text": text})
+        raise LeftToHost(f"{text}\nWhen they answer again: changectl recover {run.recorder.run}")
+
+
+def _alone(run: StepRun, attempt: Attempt, reason: str) -> bool:
+    """Whether the host refused to write on this instance, and it is proven to run untouched."""
+    attempt.insist()
+    if not attempt.refused or not left_alone(attempt, edited_by_other=reason == "changed_by_other"):
+        return False
+    run.tools.reporter.note(f"{attempt.target.name}: nothing was written, and the service runs as before")
+    attempt.stand_down()
+    return True
+
+
+def _back(run: StepRun, attempt: Attempt, text: str) -> Restored:
+    """Bring one instance back; what failed there is kept as evidence first."""
+    attempt.insist()
+    collect_evidence(attempt, text)
+    end = bring_back(attempt)
+    if end.outcome != LEFT:
+        run.ends[attempt.target.name] = end.outcome
+    run.tools.reporter.note(end.detail)
+    return end
