@@ -165,15 +165,17 @@ def test_one_lost_answer_proves_nothing_and_is_counted() -> None:
     assert stage.journal.bodies("watch.outcome")[0]["lost_answers"] == 1
 
 
-def test_every_instance_is_watched_and_harm_on_one_takes_all_back() -> None:
+def test_every_instance_is_watched_in_its_turn_and_one_that_breaks_goes_back_alone() -> None:
     stage = Stage(("gpu1", "gpu2"))
     meanwhile(stage, FakeHost.restart, host="gpu2")
     end = watching(stage)
 
     assert (end.exit_code, end.last.reason) == (4, "watch_process")
     assert end.last.text.startswith("gpu2: ")
-    assert stage.unchanged()
-    assert [body["host"] for body in stage.journal.bodies("watch.intent")] == ["gpu1", "gpu2"]
+    assert stage.journal.bodies("step.closed")[0]["instances"] == {"gpu1": "kept", "gpu2": "reverted"}
+    assert stage.hosts["gpu2"].digests() == stage.before["gpu2"]
+    turns = [act for act in stage.world.trace if act in ("journal watch.intent", "door gpu1 disarm", "play gpu2 apply")]
+    assert turns == ["journal watch.intent", "door gpu1 disarm", "play gpu2 apply", "journal watch.intent"]
 
 
 def test_ctrl_c_while_it_is_watched_brings_the_saved_configuration_back() -> None:

@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 def impact(step: StepPreview) -> Impact:
     """What the step costs."""
+    from changectl.core.rollout import in_turn
     from changectl.reports.preview import Impact
 
     waiting = sum(not one.nothing_to_do for one in step.instances)
-    return Impact(waiting, step.starts, step.measuring_seconds, step.load_seconds, step.traffic, step.watch)
+    return Impact(
+        waiting, step.starts, step.measuring_seconds, step.load_seconds, step.traffic, step.watch,
+        step.all_starts,
+        in_turn([(one.instance, one.look) for one in step.instances]),
+    )  # fmt: skip
 
 
 def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> list[Block]:
@@ -54,7 +59,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: 
     for step in steps:
         instances = [
             report.instance_json(
-                one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps
+                one.instance, one.path, one.diff, one.three, one.checks, one.nothing_to_do, one.after_steps, one.look
             )
             for one in step.instances
         ]

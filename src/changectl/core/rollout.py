@@ -40,3 +40,15 @@ def mix(ends: Mapping[str, str]) -> str:
 def look_at(differing: Sequence[str], *, first: bool) -> Look:
     """How an instance is judged: what the first one has shown counts for its like alone."""
     return "trial" if first or differing else "short"
+
+
+def in_turn(looks: Sequence[tuple[str, Look | None]]) -> str:
+    """Who gets which check, in order: `gpu1 the whole trial, then gpu2 a short check`; "": one instance.
+
+    Args:
+        looks: every instance with its check; None: there is nothing to do.
+    """
+    if len(looks) < 2:
+        return ""
+    words = {"trial": "the whole trial", "short": "a short check"}
+    return ", then ".join(f"{name} {words[look]}" for name, look in looks if look is not None)

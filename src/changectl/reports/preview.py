@@ -26,7 +26,14 @@ class Impact:
     measuring: Span | None  # seconds, all instances together; None: a number of requests that was never timed
     start: StartCost | None  # of one start; None: never recorded
     traffic: str = ""  # what users notice meanwhile
-    watch: float = 0.0  # seconds that it is watched live before it is kept, all instances at once
+    watch: float = 0.0  # seconds that each instance is watched live before it is kept
+    all_starts: int | None = None  # of all instances together; None: each has as many
+    order: str = ""  # who gets which check, in order; "": there is one instance
+
+    @property
+    def count(self) -> int:
+        """Starts of all instances together."""
+        return self.instances * self.starts if self.all_starts is None else self.all_starts
 
     @property
     def total(self) -> Span | None:
@@ -35,13 +42,13 @@ class Impact:
             return Span(0.0, 0.0)
         if self.measuring is None or self.start is None:
             return None
-        watch = Span(self.watch, self.watch)
-        return self.start.out.times(self.instances * self.starts) + self.measuring + watch
+        watch = Span(self.watch, self.watch).times(self.instances)
+        return self.start.out.times(self.count) + self.measuring + watch
 
     def __str__(self) -> str:
         if not self.instances:
             return "0s: there is nothing to do"
-        count = self.instances * self.starts
+        count = self.count
         starts = f"{count} start{'s' if count > 1 else ''}"
         if self.start is None:
             known = "" if self.measuring is None else f"; the measurements take {self.measuring}"
@@ -75,6 +82,7 @@ def step_blocks(
     return [
         *blocks,
         Facts([
+            *([("order", impact.order)] if impact.order else []),
             ("starts per instance", f"{starts}, and one more if it is not kept"),
             ("out of service per start", each),
             *([("meanwhile", impact.traffic)] if impact.traffic else []),
@@ -139,7 +147,7 @@ def _longest(span: Span | None) -> float | None:
 
 def instance_json(
     name: str, path: str, diff: str, three: ThreeValues, checks: Sequence[CheckResult], nothing_to_do: bool,
-    after_steps: Sequence[int] = (),
+    after_steps: Sequence[int] = (), look: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The same for machines."""
     return {
@@ -148,6 +156,7 @@ def instance_json(
         "diff": diff,
         "nothing_to_do": nothing_to_do,
         "after_steps": list(after_steps),
+        "look": look,
         "values": {"file": str(three.file), "process": str(three.process), "engine": str(three.engine)},
         "checks": [
             {"name": check.name, "level": check.level, "state": check.state, "figure": check.figure,

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from changectl import traffic
 from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ChangectlError
+from changectl.core.hardware import Hardware
 from changectl.core.noise import NoiseModel
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
 from changectl.core.redaction import Redactor
+from changectl.core.rollout import Look, look_at
 from changectl.core.settings import Value
 from changectl.core.trial_order import MOST_PAIRS, Times, length
 from changectl.core.trial_price import guarded, price
@@ -21,7 +23,10 @@ from changectl.workflow.apply import Order, load_of, refuse_shared_host
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.prechecks import check
+from changectl.workflow.rollout import hardware_of
 from changectl.workflow.tools import Tools
+
+SHORT_STARTS, SHORT_PHASES = 2, 2  # of an instance that gets a short check
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class InstancePreview:
     checks: tuple[CheckResult, ...]
     nothing_to_do: bool
     after_steps: tuple[int, ...] = ()  # earlier steps on top of which the difference is; the values are those of now
+    hardware: Hardware | None = None
+    look: Look | None = None  # how it would be judged; None: there is nothing to do
 
     @property
     def refused(self) -> bool:
@@ -48,13 +55,14 @@ class StepPreview:
 
     change: str
     instances: tuple[InstancePreview, ...]
-    starts: int  # of each instance
+    starts: int  # of each instance that gets the whole trial
     measuring_seconds: Span | None  # both phases on all instances; None: a number of requests that was never timed
     load_seconds: StartCost | None  # without an answer, for one start and for the way back; None: never recorded
     traffic: str  # what users notice while an instance restarts
     watch: float = 0.0  # seconds that the change is watched live before it is kept
     sight: tuple[str, ...] = ()  # what a trial of several pairs can tell, in sentences
     refusal: str = ""  # why it cannot even be computed
+    all_starts: int = 0  # of all instances together
 
 
 @dataclass
@@ -104,11 +112,26 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     spent = tools.memory.spent(order.plan.service, load.facts())
     phase = _phase(load.expected_seconds, spent)
     starts, phases, sight = _trial(order, spent, phase, len(load.levels))
-    measuring = None if phase is None else phase.times(phases * len(order.placed))
+    instances = _looks(instances)
+    trials, short = (sum(one.look == look for one in instances) for look in ("trial", "short"))
+    measuring = None if phase is None else phase.times(phases * trials + SHORT_PHASES * short)
     watch = order.plan.steps[number].watch or 0.0
     return StepPreview(
-        _change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, watch, sight
-    )
+        _change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, watch, sight,
+        all_starts=starts * trials + SHORT_STARTS * short,
+    )  # fmt: skip
+
+
+def _looks(instances: Sequence[InstancePreview]) -> tuple[InstancePreview, ...]:
+    """How each would be judged in its turn, as the rollout decides it."""
+    first = next((one for one in instances if not one.nothing_to_do), None)
+
+    def look(one: InstancePreview) -> Look | None:
+        if one.nothing_to_do or first is None or one.hardware is None or first.hardware is None:
+            return None
+        return look_at(one.hardware.unlike(first.hardware), first=one is first)
+
+    return tuple(replace(one, look=look(one)) for one in instances)
 
 
 def _phase(planned: float | None, spent: Spent) -> Span | None:
@@ -158,6 +181,7 @@ def _instance(
         checks=tuple(_check(result, tools.secrets.redactor) for result in checks),
         nothing_to_do=contact.changes_nothing,
         after_steps=progress.take(number + 1, contact),
+        hardware=hardware_of(contact),
     )
 
 

@@ -67,10 +67,11 @@ def _announce(run: StepRun, attempt: Attempt, number: int) -> None:
 
 def _unlike(run: StepRun, attempt: Attempt) -> list[str]:
     """What of this instance's host and engine is not as where the trial was made."""
-    return _hardware(attempt.contact).unlike(_hardware(run.attempts[0].contact))
+    return hardware_of(attempt.contact).unlike(hardware_of(run.attempts[0].contact))
 
 
-def _hardware(contact: Contact) -> Hardware:
+def hardware_of(contact: Contact) -> Hardware:
+    """What decides how fast the service is there."""
     version = contact.target.engine.version(contact.pages, contact.status.whole_log)
     return hardware(contact.host_answer, version)
 

@@ -36,6 +36,7 @@ def undo(run: StepRun, reason: str, text: str) -> Ending:
     staying = run.kept
     back = [attempt for attempt in run.touched if attempt not in staying]
     if not back and not staying:
+        _let_in(run)
         aborted = reason in (INTERRUPTED, UNEXPECTED)
         return Ending(Outcome.ABORTED if aborted else Outcome.REFUSED, reason, text)
     run.tools.reporter.note(f"not kept ({reason}): {text}")

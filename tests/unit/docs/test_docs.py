@@ -102,7 +102,8 @@ def test_the_table_of_exit_codes_is_what_the_code_does() -> None:
     assert words[3] >= lifecycle.NOTHING_WRITTEN
     for reason in (*words[4], *words[5], lifecycle.INTERRUPTED, lifecycle.UNEXPECTED):
         assert reason in words[lifecycle.Ending(Outcome.REVERTED, reason, "").exit_code]
-    for outcome in set(Outcome) - {Outcome.REVERTED, Outcome.ABORTED}:
+    by_reason = {Outcome.REVERTED, Outcome.ABORTED, Outcome.KEPT_PARTLY}
+    for outcome in set(Outcome) - by_reason:
         assert outcome.value in words[lifecycle.Ending(outcome, "any", "").exit_code]
     for kind in (errors.InputError, errors.Refused, errors.Locked, errors.ContactLost):
         assert kind.exit_code in table
