@@ -30,12 +30,12 @@ def watching(stage: Stage, seconds: str = "2m", *, slots: int = BETTER, more: st
 
 
 def meanwhile(stage: Stage, act: Callable[[FakeHost], None], after: float = 30.0, host: str = "") -> None:
-    """Do something to a host once, that many seconds after the watch began."""
+    """Do something to a host once, that many seconds after its watch began."""
     begun: list[float] = []
     done: list[str] = []
 
     def before(name: str) -> None:
-        if name == "journal watch.intent":
+        if name == "journal watch.intent" and (not host or f"play {host} apply" in stage.world.trace):
             begun.append(stage.world.seconds)
         if begun and not done and stage.world.seconds >= begun[0] + after:
             done.append(name)
