@@ -7,27 +7,23 @@ time to first token is the distance between the client's and the stub's stamp of
 stamp of sending, must not lie after the stub took the request up: checked); that of a time per output token is the
 difference of the two sides' own figures. Exit status 1 when ours misses its floors.
 
-The rival uses aiohttp where its interpreter has it; otherwise it is the usual client written anew on asyncio's streams:
-read a line, parse it, then look at the clock. The table says which it was.
+The rival is the usual client (`rival.py`), with aiohttp where its interpreter has it. The table says which it was.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import importlib.util
 import json
 import math
 import os
-import re
 import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -70,14 +66,25 @@ def percentile(values: list[float], percent: int) -> float:
     return ordered[math.ceil(len(ordered) * percent / 100) - 1]
 
 
-def one_run(command: list[str], job: dict[str, object], folder: Path) -> tuple[dict[str, list[int]], str, str]:
+@dataclass(frozen=True)
+class Pace:
+    """How the stub answers: seconds to the first token and between tokens, and how many of them."""
+
+    ttft: float = TTFT
+    tpot: float = TPOT
+    tokens: int = TOKENS
+
+
+def one_run(
+    command: list[str], job: dict[str, object], folder: Path, pace: Pace = Pace()
+) -> tuple[dict[str, list[int]], str, str]:
     """Start a fresh stub, let the command do the job; the stub's stamps and what the command wrote."""
     stub_cpu, client_cpu = cores()
     log = folder / "stamps.json"
-    stub_command = [sys.executable, str(HERE / "stub.py"), "--ttft", str(TTFT), "--tpot", str(TPOT)]
+    stub_command = [sys.executable, str(HERE / "stub.py"), "--ttft", str(pace.ttft), "--tpot", str(pace.tpot)]
     stub_command += [
         "--tokens",
-        str(TOKENS),
+        str(pace.tokens),
         "--log",
         str(log),
         *(["--cpu", str(stub_cpu)] if stub_cpu is not None else []),
@@ -131,57 +138,9 @@ def ours(folder: Path) -> dict[str, list[float]]:
 
 def rival(folder: Path, python: str) -> dict[str, list[float]]:
     """One run of the rival."""
-    stamps, output, _ = one_run([python, str(Path(__file__).resolve()), "--as-rival"], {}, folder)
-    return errors(stamps, [tuple(row) for row in json.loads(output)])
-
-
-async def rival_request_naive(port: int, body: bytes) -> list[int]:
-    """Read a line, parse it, look at the clock."""
-    sent = perf_counter_ns()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-    moments = []
-    while line := await reader.readline():
-        if line.startswith(b"data: {"):
-            message = json.loads(line[6:])
-            if message["choices"] and message["choices"][0]["text"]:
-                moments.append(perf_counter_ns())
-    writer.close()
-    return [sent, moments[0], moments[-1], len(moments)]
-
-
-async def rival_request_aiohttp(port: int, body: bytes) -> list[int]:
-    """The same with aiohttp, a session per request as benchmark scripts have it."""
-    import aiohttp
-
-    sent, moments = perf_counter_ns(), []
-    url = f"http://127.0.0.1:{port}/v1/completions"
-    async with aiohttp.ClientSession() as session, session.post(url, data=body) as response:
-        async for line in response.content:
-            if line.startswith(b"data: {"):
-                message = json.loads(line[6:])
-                if message["choices"] and message["choices"][0]["text"]:
-                    moments.append(perf_counter_ns())
-    return [sent, moments[0], moments[-1], len(moments)]
-
-
-async def as_rival() -> None:
-    """The rival's process."""
-    job = json.load(sys.stdin)
-    if job["cpus"]:
-        os.sched_setaffinity(0, job["cpus"])
-    port = int(re.search(r"(\d+)$", job["endpoint"])[1])
-    request = rival_request_aiohttp if importlib.util.find_spec("aiohttp") else rival_request_naive
-    rows: list[list[object]] = []
-
-    async def stream(number: int) -> None:
-        await asyncio.sleep(number * STAGGER)
-        for index in range(REQUESTS // STREAMS):
-            prompt = f"stream {number} request {index}"
-            rows.append([prompt, *await request(port, json.dumps({"prompt": prompt}).encode())])
-
-    await asyncio.gather(*(stream(number) for number in range(STREAMS)))
-    say(json.dumps(rows))
+    job = {"streams": STREAMS, "requests": REQUESTS // STREAMS, "stagger": STAGGER}
+    stamps, output, _ = one_run([python, str(HERE / "rival.py")], job, folder)
+    return errors(stamps, [(prompt, *moments) for prompt, _, *moments in json.loads(output)])
 
 
 def rival_name(python: str) -> str:
@@ -210,9 +169,15 @@ def medians(rival_python: str) -> dict[str, list[float]]:
 
 def conditions(rival_python: str) -> str:
     """What a reader needs to know about the figures."""
+    return (
+        f"{STREAMS} streams, {REQUESTS} requests, median of {RUNS} runs, {pinning()}; rival: {rival_name(rival_python)}"
+    )
+
+
+def pinning() -> str:
+    """Where the two sides ran."""
     pinned = "one core each" if cores()[0] is not None else "sharing one core"
-    pinned += ", ahead of other work" if AHEAD else ""
-    return f"{STREAMS} streams, {REQUESTS} requests, median of {RUNS} runs, {pinned}; rival: {rival_name(rival_python)}"
+    return pinned + (", ahead of other work" if AHEAD else "")
 
 
 def run() -> list[Row]:
@@ -234,11 +199,7 @@ def main() -> int:
     """Print the table; 1 when a floor is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rival-python", default=sys.executable)
-    parser.add_argument("--as-rival", action="store_true")
     options = parser.parse_args()
-    if options.as_rival:
-        asyncio.run(as_rival())
-        return 0
     figures = medians(options.rival_python)
     say(f"{conditions(options.rival_python)}; load average {os.getloadavg()[0]:.1f}; error in ms")
     say(f"{'':8}{'ttft P50':>10}{'ttft P99':>10}{'tpot P50':>10}{'tpot P99':>10}")
