@@ -19,7 +19,15 @@ class FakeDoor:
     host: FakeHost
     closed: bool = False
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, Any]:
         self.host.world.passing(f"door {self.host.name} {name}")
         return self.host.call(name, args)
 

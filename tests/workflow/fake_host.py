@@ -297,7 +297,7 @@ class FakeHost:
         ]
         self.world.seconds += 5
         data = "\n".join(json.dumps(record) for record in records).encode()
-        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {}}
+        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {"source": "127.0.0.1"}}
 
     def _records(self, level: Mapping[str, Any], speed: Speed) -> list[dict[str, Any]]:
         return fake_load.records(level, speed, self.requests, self.drag)

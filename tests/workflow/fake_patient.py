@@ -184,7 +184,15 @@ class _Door:
     patient: Patient
     closed: bool = False
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, Any]:
         if self.closed:
             raise ContactLost("this door is closed")
         patient = self.patient

@@ -23,7 +23,7 @@ from tests.workflow.world import (
 from changectl import kinds
 from changectl.core import plan as plans
 from changectl.core import service as services
-from changectl.core.placing import Placed, place
+from changectl.core.placing import Placed, place, place_caller
 from changectl.core.ports import HostAddress
 from changectl.workflow.apply import Order, RunEnd, apply
 from changectl.workflow.interrupts import Interrupts
@@ -104,7 +104,10 @@ class Stage:
 
     def order(self, text: str, checks: tuple[str, ...] = ()) -> Order:
         plan = plans.load(text, "plan.yml", kinds=kinds.specs(), levels=("normal",))
-        return Order(plan, "plan.yml", text, "digest", self.service, self.placed, self.workload, {1: checks})
+        caller = place_caller(self.service, self.tools.inventory.host)
+        return Order(
+            plan, "plan.yml", text, "digest", self.service, self.placed, self.workload, {1: checks}, caller=caller
+        )
 
     def apply(self, *slots: int, extra: str = "", checks: tuple[str, ...] = ()) -> RunEnd:
         return apply(self.order(plan_text(*slots, extra=extra), checks), self.tools)

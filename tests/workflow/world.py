@@ -192,10 +192,14 @@ class FakeChecks:
 
 @dataclass
 class FakeInventory:
-    """Hosts by name; every group holds all of them."""
+    """Hosts by name; every group holds all of them but the others."""
 
     addresses: Sequence[HostAddress]
+    others: Sequence[HostAddress] = ()
 
     def hosts(self, pattern: str) -> Sequence[HostAddress]:
         named = [address for address in self.addresses if address.name == pattern]
         return named or self.addresses
+
+    def host(self, name: str) -> HostAddress | None:
+        return next((address for address in (*self.addresses, *self.others) if address.name == name), None)

@@ -1,4 +1,4 @@
-"""Run the load generator in its own process; nothing of the job is written on disk."""
+"""Run the load generator in its own process; nothing of it, and nothing of the job, is written on disk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import zlib
-from typing import IO, Any, Callable, Dict, List
+from typing import IO, Any, Callable, Dict, Iterator, List
 
-from . import commands, snapshot, system
+from . import commands
 from .failure import Failure
-from .state import Run
 
 Progress = Callable[[Dict[str, Any]], None]
 # The child dies with us, whatever kills us; a parent that is already gone is seen by its changed id.
@@ -31,42 +31,50 @@ _STDERR_KEPT = 4000
 def measure(args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:
     """The call: {records: b64 of zlib of JSON lines, count, summary}.
 
-    `generator` is a zip in base64, or the SHA-256 of one that was staged for the run. The job goes to the child's
-    stdin; records come from its stdout, one JSON object per line; its stderr carries {"progress": {...}} lines and, at
-    its end, one {"summary": {...}}: what it says about itself (when it began, how busy it was).
+    `generator` is a zip in base64. The job goes to the child's stdin; records come from its stdout, one JSON object per
+    line; its stderr carries {"progress": {...}} lines and, at its end, one {"summary": {...}}: what it says about
+    itself (when it began, how busy it was, from which address it sent).
 
     Raises:
         Failure: `generator_failed` when the child ends badly or answers nothing; `timed_out`.
     """
-    run = Run.of(args)
-    path = _generator(run, args.get("generator"))
     interpreter = args.get("interpreter") or sys.executable
-    process = commands.spawn(
-        [sys.executable, "-I", "-c", _TIED, str(os.getpid()), interpreter, path],
-        env=commands.marked_environment(run.name), cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        return _collect(process, args, progress)
-    finally:
-        commands.finish(process)
+    with _nameless(_zip(args.get("generator"))) as descriptor:
+        process = commands.spawn(
+            [sys.executable, "-I", "-c", _TIED, str(os.getpid()), interpreter, f"/proc/self/fd/{descriptor}"],
+            env=commands.marked_environment(args.get("run")), cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, pass_fds=[descriptor],
+        )  # fmt: skip
+        try:
+            return _collect(process, args, progress)
+        finally:
+            commands.finish(process)
 
 
-def _generator(run: Run, value: Any) -> str:
-    """The path of the generator's zip in the run's folder, named by its digest."""
-    if isinstance(value, str) and len(value) == 64:
-        snapshot.staged(run, value)
-        return run.path("staged", value)
+def _zip(value: Any) -> bytes:
     try:
         data = base64.b64decode(value or "", validate=True)
     except (binascii.Error, TypeError, ValueError):
-        raise Failure("bad_arguments", "generator must be base64 or the SHA-256 of staged bytes") from None
+        raise Failure("bad_arguments", "generator must be base64") from None
     if not data:
         raise Failure("bad_arguments", "generator is missing")
-    place = os.path.join(run.make("generators"), system.sha256(data))
-    if not os.path.exists(place):
-        system.save(place, data)
-    return place
+    return data
+
+
+@contextlib.contextmanager
+def _nameless(data: bytes) -> Iterator[int]:
+    """A file without a name: it is gone with its last reader, whatever kills us, and no folder has to take it."""
+    try:
+        descriptor = os.memfd_create("changectl-generator")
+    except (AttributeError, OSError):  # an old C library, or a host that allows no such files
+        with tempfile.TemporaryFile() as named:
+            descriptor = os.dup(named.fileno())
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as target:
+            target.write(data)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _collect(process: subprocess.Popen[bytes], args: Dict[str, Any], progress: Progress) -> Dict[str, Any]:

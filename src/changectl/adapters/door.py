@@ -21,6 +21,7 @@ PYTHONS = ("python3", "python3.13", "python3.12", "python3.11", "python3.10", "p
 
 
 LAST_WORDS = 2.0  # seconds
+LATER = 5.0  # seconds by which we give up after the host did: what it ran for us has ended when we act
 SLICE = 0.2  # seconds; how soon somebody who asks the run to end is heard while a host is silent
 
 
@@ -50,19 +51,33 @@ class Conversation:
     check: Callable[[], None] = nobody_asks  # raises when somebody asks the run to end
     _last: int = field(default=0, init=False)
     _buffer: bytes = field(default=b"", init=False, repr=False)
+    _silent: float = field(default=0.0, init=False)  # seconds without a byte, at most, in the present call
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, Any]:
         """Ask the host program and wait for its answer; progress lines are passed on as they come.
 
         `timeout` is how long the host may be silent: each progress line is a sign of life and begins it anew, so that
-        reading a large model, or a long measurement, is not cut off while it gets on.
+        reading a large model, or a long measurement, is not cut off while it gets on. With `silence` the two also tell
+        each other every second that they are there, whatever the call does meanwhile, and the answer has `silent`: the
+        longest time without a sign of life.
         """
-        self._last += 1
-        request = {"id": self._last, "call": name, "args": dict(args)}
+        self._last, self._silent = self._last + 1, 0.0
+        request = {"id": self._last, "call": name, "args": dict(args), **({"silence": silence} if silence else {})}
         self.pipe.send(json.dumps(request).encode() + b"\n")
-        deadline = time.monotonic() + timeout
+        deadline, patience = time.monotonic() + timeout, silence and silence + LATER
         while True:
-            answer = self._answer(self._line(deadline, name))
+            answer = self._answer(self._line(deadline, name, patience))
+            if "alive" in answer:  # perhaps a late one, of the call before
+                self.pipe.send(b"\n")
+                continue
             if answer.get("id") == 0:
                 return self._outcome(answer)  # the bootstrap could not start the program
             if answer.get("id") != self._last:
@@ -72,7 +87,7 @@ class Conversation:
                 if progress is not None:
                     progress(answer["progress"])
                 continue
-            return self._outcome(answer)
+            return {**self._outcome(answer), **({"silent": self._silent} if silence else {})}
 
     def hear_out(self) -> None:
         """Read why the bootstrap ended, if it said so before it closed its input.
@@ -85,13 +100,20 @@ class Conversation:
             if answer.get("id") == 0:
                 self._outcome(answer)
 
-    def _line(self, deadline: float, name: str) -> bytes:
+    def _line(self, deadline: float, name: str, patience: float | None = None) -> bytes:
+        """The next line; every byte is a sign of life, for a long answer takes its time on a slow network."""
+        heard = time.monotonic()
         while b"\n" not in self._buffer:
             self.check()
-            left = deadline - time.monotonic()
-            if left <= 0:
+            end = deadline if patience is None else min(deadline, heard + patience)
+            data = self.pipe.receive(max(0.0, min(SLICE, end - time.monotonic())))
+            now = time.monotonic()
+            self._silent = max(self._silent, now - heard)
+            if data:
+                heard = now
+            elif now >= end:
                 raise ContactLost(f"{self.host}: the host program did not answer `{name}` in time")
-            self._buffer += self.pipe.receive(min(SLICE, left))
+            self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
@@ -130,11 +152,19 @@ class HostDoor:
             self._open = self.begin()
         return self._open
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, Any]:
         """Ask the host program; see the port. A call is never asked a second time by itself."""
         conversation = self.connect()
         try:
-            return conversation.call(name, args, timeout=timeout, progress=progress)
+            return conversation.call(name, args, timeout=timeout, progress=progress, silence=silence)
         except HostCallError:
             raise
         except BaseException:

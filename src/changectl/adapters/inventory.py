@@ -47,6 +47,15 @@ class AnsibleInventory:
             if allowed is None or name in allowed
         ]
 
+    def host(self, name: str) -> HostAddress | None:
+        """One host by its name, whatever `--limit` says: for one that is not changed. None: there is none.
+
+        Raises:
+            InputError: the inventory cannot be read.
+        """
+        self._vault.learn_files(self._encrypted)
+        return HostAddress(name, self._variables(name)) if self._group(name) == [name] else None
+
     def known(self) -> set[str]:
         """All names of groups and hosts, for messages that list what exists."""
         # A host without variables stands in its groups alone.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from changectl.adapters.files import load_plan
 from changectl.adapters.project_files import find_project, show
 from changectl.cli._places import demand_file, demand_inventory
-from changectl.core.placing import Placed, check_names, place
+from changectl.core.placing import Placed, check_names, place, place_caller
 from changectl.core.service import Service
 from changectl.workflow.apply import Order
 
@@ -48,6 +48,8 @@ def order_of(plan_path: Path, work: Workplace, *, incident: bool = False) -> Ord
     """Read a plan. Raises InputError with every problem of it and of what it names."""
     loaded = load_plan(plan_path, work.project, incident=incident)
     placed = instances_of(loaded.service, work)
+    caller = place_caller(loaded.service, work.inventory.host)
+    work.tools.secrets.spare([caller.name] if caller else [])
     checks = {
         number: [str(loaded.checks[name]) for name in step.checks] for number, step in enumerate(loaded.plan.steps, 1)
     }
@@ -62,4 +64,5 @@ def order_of(plan_path: Path, work: Workplace, *, incident: bool = False) -> Ord
         placed=placed,
         workload=loaded.workload.entries,
         checks=checks,
+        caller=caller,
     )

@@ -32,12 +32,12 @@ def impact(step: StepPreview) -> Impact:
 
 def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> list[Block]:
     """What people read; `unfinished`: which run has to be settled first, and how."""
-    from changectl.core.wording import load_words
+    from changectl.core.wording import caller_words, load_words
     from changectl.reports import preview as report
     from changectl.reports._blocks import Line
     from changectl.reports._commands import told
 
-    measured = load_words(order.plan, order.service)
+    measured = f"{load_words(order.plan, order.service)}; sent from {caller_words(order.service)}"
     found: list[Block] = []
     for number, step in enumerate(steps, 1):
         found += report.step_blocks(number, step.change, step.refusal, impact(step), measured, step.sight)
@@ -69,6 +69,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: 
         "plan": order.plan_file,
         "service": order.plan.service,
         "measured": load_words(order.plan, order.service),
+        "caller": order.service.caller,
         "steps": documents,
         "unfinished": unfinished,
         "exit_code": code,

@@ -38,7 +38,7 @@ def check_names(service: Service, known: Collection[str]) -> None:
     """
     problems = [
         service.source.problem(path, f"the inventory has no {what} `{name}`", nearest(name, known))
-        for path, what, name in _named(service)
+        for path, what, name in (*_named(service), *_caller(service))
         if name not in known
     ]
     if problems:
@@ -73,6 +73,25 @@ def place(service: Service, hosts_of: Callable[[str], Sequence[HostAddress]]) ->
     return tuple(placed)
 
 
+def place_caller(service: Service, host_named: Callable[[str], HostAddress | None]) -> HostAddress | None:
+    """The host that sends a service's load; None: each instance's own host does.
+
+    Args:
+        service: the service.
+        host_named: the host of that name (`Inventory.host`).
+
+    Raises:
+        InputError: the inventory has no host of that name; a group is none.
+    """
+    if service.caller is None:
+        return None
+    host = host_named(service.caller)
+    if host is None:
+        hint = "the load comes from one host: write the name of one, not of a group"
+        raise InputError(service.source.problem(("caller",), f"`{service.caller}` is no host of the inventory", hint))
+    return host
+
+
 def _taken_twice(service: Service, placed: Sequence[Placed]) -> list[Problem]:
     """Instances that only their templates could tell apart, and did not."""
     endpoints = Counter((one.host.name, one.endpoint) for one in placed)
@@ -88,6 +107,10 @@ def _named(service: Service) -> list[tuple[Path, str, str]]:
     if isinstance(instances, GroupInstances):
         return [(("instances", "group"), "group or host", instances.group)]
     return [(("instances", index, "host"), "host", one.host) for index, one in enumerate(instances)]
+
+
+def _caller(service: Service) -> list[tuple[Path, str, str]]:
+    return [(("caller",), "host", service.caller)] if service.caller else []
 
 
 def _declared(service: Service) -> list[tuple[Path, str, InstanceEach]]:

@@ -29,6 +29,9 @@ class Inventory(Protocol):
     def hosts(self, pattern: str) -> Sequence[HostAddress]:
         """The hosts of a group or a single host, in inventory order, `--limit` applied; empty when nothing matches."""
 
+    def host(self, name: str) -> HostAddress | None:
+        """One host by its name, whatever `--limit` says: for one that is not changed. None: there is none."""
+
 
 class Door(Protocol):
     """An open conversation with the host program on one host; for reading, staging and watching.
@@ -36,8 +39,25 @@ class Door(Protocol):
     It never changes the service: that goes through `Playbooks`.
     """
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, Any]:
         """Ask the host program; returns its answer.
+
+        Args:
+            name: the call.
+            args: its arguments.
+            timeout: seconds that the call may go without an answer and without progress.
+            progress: told what the call says meanwhile.
+            silence: seconds without a sign of life from us after which the host ends what it runs for the call, and
+                itself; some seconds later the contact counts as lost. For what must not go on alone. The answer then
+                has `silent`: the longest time, in seconds, in which nothing was heard.
 
         Raises:
             HostCallError: it answered that it did not do it.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from changectl.core.caller import CallerSeen
 from changectl.core.engine import Engine, Pages
 from changectl.core.manager import Manager
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
@@ -81,6 +82,7 @@ class Situation:
     capture: Capture | None = None
     drain: float | None = None  # seconds that the service file says running requests need to end before a stop
     state_path: str = "/var/lib/changectl"  # where the run's folder lies on the host
+    caller: CallerSeen | None = None
     # the model
     model_declared: bool = True
     model: Model | None = None

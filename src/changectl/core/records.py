@@ -12,6 +12,8 @@ EMPTY = "empty"
 UNEXPECTED = "unexpected"  # a whole answer without the text that the workload says has to be in it
 CLIENT_LIMIT = "client_limit"  # the sender's own host had no room for the request: not the service's failure
 
+NO_WAY = frozenset({"connect_timeout", "connect_error"})  # the network's doing, or that of a host which is gone
+
 
 class Record(NamedTuple):
     """One scheduled request. Time stamps are nanoseconds since the start of the phase on a clock that only grows.

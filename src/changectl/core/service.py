@@ -28,7 +28,6 @@ from changectl.core.fields import (
     Level,
     Line,
     Name,
-    NotYet,
     ProjectPath,
     Version,
     is_template,
@@ -103,6 +102,15 @@ class Ready(Grammar):
     deadline: Duration = Field(description="from the start command to the first real answer", examples=["10m"])
 
 
+def _caller(value: Any) -> str:
+    if isinstance(value, list | dict):
+        raise fault("the load comes from one host", "write the name of one host of the inventory: `caller: gateway-1`")
+    text = text_of(value).strip()
+    if not text or is_template(text):
+        raise fault("the caller is not named", "write the name of one host of the inventory: `caller: gateway-1`")
+    return text
+
+
 def _traffic(value: Any) -> str:
     if value != "none":
         named = value if isinstance(value, str) else ", ".join(value) if isinstance(value, dict | list) else "this"
@@ -127,7 +135,11 @@ class Service(Grammar):
     traffic: Annotated[Literal["none"], PlainValidator(_traffic), WithJsonSchema({"enum": ["none"]})] = Field(
         "none", description="how an instance is taken out of service"
     )
-    caller: NotYet = Field(None, description="the host that sends the load")
+    caller: Annotated[str, BeforeValidator(_caller), WithJsonSchema({"type": "string"})] | None = Field(
+        None,
+        description="host of the inventory that sends the load; default: each instance's own",
+        examples=["gateway-1"],
+    )
     slo: Guards = Field((), description="absolute limits that always hold", examples=["{ttft_user_p95: <= 800ms}"])
     conditions: Conditions = Field(description="how it is measured", examples=["{workload: ..., levels: {...}}"])
     limits: Limits = Field(Limits(), description="what a change may do to it")

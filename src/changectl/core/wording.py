@@ -37,6 +37,7 @@ def plan_sections(plan: Plan, service: Service, workload: Workload, file: str) -
     sentences = [
         f"reason: {plan.reason}",
         f"measured with {counted(len(workload.entries), 'prompt')} of {workload.file}, {levels}",
+        f"the load comes from {caller_words(service)}",
         *([f"it may take {format_duration(plan.outage)} out of service"] if plan.outage else []),
     ]
     head = f"{file}: {steps} for service {plan.service} ({service.engine.name}, started by {service.manager.name})"
@@ -53,6 +54,11 @@ def load_words(plan: Plan, service: Service) -> str:
     left = ", ".join(load_levels.left_out(plan, service))
     why = f"; not measured: {left} (others may be served: limits: load_on_live is false)" if left else ""
     return f"{f'{sent} requests ' if sent else ''}at {shown or 'no level'}{why}"
+
+
+def caller_words(service: Service) -> str:
+    """Which host sends the load: `gateway-1`, or `each instance's own host`."""
+    return service.caller or "each instance's own host"
 
 
 def _step(plan: Plan, service: Service, step: Step, number: int) -> Section:
@@ -100,6 +106,7 @@ def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -
         "workload": {"file": workload.file, "sha256": workload.digest, "requests": len(workload.entries)},
         "levels": {name: str(load) for name, load in load_levels.measured(plan, service).items()},
         "not_measured": list(load_levels.left_out(plan, service)),
+        "caller": service.caller,
         "requests_per_level": load_levels.requests(plan, service),
         "steps": [_step_document(plan, service, step) for step in plan.steps],
     }

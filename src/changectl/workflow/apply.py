@@ -14,6 +14,7 @@ from changectl.core.incident import Incident
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.plan import Plan
+from changectl.core.ports import HostAddress
 from changectl.core.service import Service
 from changectl.core.step import Step
 from changectl.workflow.conditions import LoadPlan, load_plan
@@ -41,6 +42,7 @@ class Order:
     checks: Mapping[int, Sequence[str]]  # step number (from 1) -> testinfra files, absolute
     incident: Incident | None = None  # the service is sick already: no comparison, live guards instead
     covers: Mapping[str, str] = field(default_factory=dict)  # what the digest covers: each part with its own
+    caller: HostAddress | None = None  # the host that sends the load; None: each instance's own
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def load_of(order: Order) -> LoadPlan:
             "add `answer: {protocol: openai_completions}` to its engine",
             reason="no_protocol",
         )
-    return load_plan(order.plan, order.service, protocols[0], order.workload)
+    return load_plan(order.plan, order.service, protocols[0], order.workload, order.caller)
 
 
 def _steps(

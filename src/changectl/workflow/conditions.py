@@ -15,6 +15,7 @@ from changectl.core.errors import Refused
 from changectl.core.level_size import STAGGER, LevelSize
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
 from changectl.core.plan import Plan
+from changectl.core.ports import HostAddress
 from changectl.core.service import Service
 from changectl.core.units import LevelLoad
 from changectl.workflow.command_words import shown_words
@@ -25,6 +26,7 @@ from changectl.workflow.target import Target
 WARMUP_REQUESTS = 8  # at the least; never fewer than two for each stream
 OPEN_WARMUP_STREAMS = 8  # at the most: how many requests of an open level will run at once, nobody knows beforehand
 REQUEST_DEADLINE = 120.0  # seconds until a request without an end counts as late
+TRYING_TOKENS = 4  # of the answer to the one request that shows whether a caller gets any
 SPARE = 120.0  # seconds beyond its plan, and beyond its last sign of life, before a phase is given up
 
 # Variables that systemd makes anew for every start: they never say anything about the configuration.
@@ -45,6 +47,11 @@ class LoadPlan:
     seconds: float | None
     requests: int | None
     seed: int
+    caller: HostAddress | None = None  # the host that sends it; None: each instance's own
+
+    def caller_name(self, target: Target) -> str:
+        """The host that sends the load to an instance, as the inventory calls it."""
+        return target.address.name if self.caller is None else self.caller.name
 
     def job(self, target: Target, salt: str) -> dict[str, Any]:
         """The load generator's job; holds the token, so it goes through the door and nowhere else."""
@@ -67,6 +74,14 @@ class LoadPlan:
     def quality_prompts(self) -> int:
         """How many requests have their answers compared."""
         return sum(bool(entry.get("quality")) for entry in self.workload)
+
+    def trying_job(self, target: Target) -> dict[str, Any]:
+        """One request with a few tokens of answer: whether all of it works from where it is sent."""
+        first = {name: value for name, value in self.workload[0].items() if name != "expect"}  # of a whole answer
+        if "max_tokens" in first:
+            first["max_tokens"] = min(TRYING_TOKENS, first["max_tokens"])
+        one = {"workload": [first], "levels": [{"name": "try", "streams": 1, "requests": 1}], "warmup": {}}
+        return {**self.job(target, "try"), **one}
 
     def _warmup(self) -> dict[str, int]:
         """A closed level as wide as the widest; in place of an open one, what comes to it within a second."""
@@ -100,7 +115,13 @@ class LoadPlan:
         }
 
 
-def load_plan(plan: Plan, service: Service, protocol: str, workload: Sequence[Mapping[str, Any]]) -> LoadPlan:
+def load_plan(
+    plan: Plan,
+    service: Service,
+    protocol: str,
+    workload: Sequence[Mapping[str, Any]],
+    caller: HostAddress | None = None,
+) -> LoadPlan:
     """The load that the plan and the service ask for.
 
     Raises:
@@ -115,6 +136,7 @@ def load_plan(plan: Plan, service: Service, protocol: str, workload: Sequence[Ma
         seconds=levels.seconds(plan, service),
         requests=levels.requests(plan, service),
         seed=(own.seed if own.seed is not None else given.seed) or 0,
+        caller=caller,
     )
 
 
@@ -147,6 +169,7 @@ class Present:
     observed: Observed
     model: str | None  # one digest over its files
     version: str | None  # the engine's; None: not exposed
+    caller: Mapping[str, Any]  # who sent the load, and on what kind of host
 
 
 def fingerprint(contact: Contact, present: Present, load: LoadPlan, secrets: Secrets) -> Fingerprint:
@@ -174,7 +197,7 @@ def fingerprint(contact: Contact, present: Present, load: LoadPlan, secrets: Sec
         "cpus": _text(host.get("cpus")),
         "boot": present.hello.boot_id,
         "limits": _text(process.limits) if process is not None else None,
-        "caller": _caller(contact, present.hello),
+        **present.caller,
         "endpoint": target.endpoint,
         "port_held_by_the_service": target.manager.owns_port(observed, target.endpoint),
         **load.facts(),
@@ -209,11 +232,6 @@ def _command(contact: Contact, process: ProcessFacts | None, secrets: Secrets) -
 
 def _file(facts: FileFacts) -> str | None:
     return "not there" if facts.exists is False else facts.sha256
-
-
-def _caller(contact: Contact, hello: Hello) -> str | None:
-    """The load comes from the instance's own host, which says who it is."""
-    return None if hello.hostname is None else f"{contact.target.address.name} ({hello.hostname}, loopback)"
 
 
 def _text(value: Any) -> str | None:

@@ -1,9 +1,7 @@
-"""One phase: the load runs on the instance's own host, the raw records are kept, and what was so meanwhile is noted."""
+"""One phase: the load is sent, the raw records are kept, and what was so meanwhile is noted."""
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -11,12 +9,12 @@ from typing import Any, Literal
 
 from changectl.core.answers import expecting
 from changectl.core.conditions import Fingerprint
-from changectl.core.errors import HostCallError
 from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import Measurement
 from changectl.core.measurement import parse_records, summarise
 from changectl.core.observed import HostFacts
 from changectl.workflow.attempt import Attempt
+from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
 from changectl.workflow.contact import read_model
 from changectl.workflow.events import Look, hard_events, observations
@@ -66,37 +64,38 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
     Raises:
         HostCallError, ContactLost: the host could not be asked. A load generator that failed is no error: the phase
             says that it is invalid.
+        CallerLost: the host that sends the load is lost: there is no phase.
     """
     target, tools = attempt.target, attempt.tools
     before = Look(target.status(), HostFacts.read(target.host_answer()))
     which = {"phase": letter, "host": target.name, **({} if number is None else {"number": number})}
-    facts = {**which, "fresh_start": start.fresh, "levels": load.facts()["levels"]}
+    facts = {**which, "fresh_start": start.fresh, "levels": load.facts()["levels"], "caller": load.caller_name(target)}
     with attempt.recorder.acting("measure", facts) as outcome:
         outcome.update(which)
         with _watched(attempt, load, outcome) as seen:
-            records, failure, generator = _run(attempt, letter if number is None else f"{letter}{number}", load)
+            sent, caller = _send(attempt, letter if number is None else f"{letter}{number}", load)
         status, host = target.status(before.status.cursor), target.host_answer(since=before.status.now)
         after = Look(status, HostFacts.read(host))
         pages, log = target.pages(answer=False), [*start.log, *status.log]
         capacity = target.engine.capacity(pages, log)
-        parsed = list(parse_records(records.splitlines()))
+        parsed = list(parse_records(sent.records.splitlines()))
         measurement = summarise(
             parsed,
             load.sizes,
             slo=target.service.slo,
             facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
-            generator_failure=failure,
+            generator_failure=sent.failure,
             expected=expecting(load.workload),
         )
-        present = _present(attempt, host, target.engine.version(pages, log))
+        present = _present(attempt, host, target.engine.version(pages, log), caller)
         conditions = fingerprint(attempt.contact, present, load, tools.secrets)
         events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
         notes = observations(before, after, letter)
         outcome.update(
             fresh_start=start.fresh, summary=measurement.to_json(), activity=seen.activity.to_json(parsed),
-            blob=tools.records.put_blob(tools.secrets.redactor.known(records).encode()),
+            blob=tools.records.put_blob(tools.secrets.redactor.known(sent.records).encode()),
             conditions=conditions.to_json(), events=[event.text for event in events],
-            observations=[asdict(one) for one in notes], generator=generator,
+            observations=[asdict(one) for one in notes], generator=dict(sent.summary),
         )  # fmt: skip
     return Phase(letter, measurement, conditions, events, notes, status.identity)
 
@@ -121,12 +120,12 @@ def _kept(tools: Tools, samples: str) -> str | None:
         return None
 
 
-def _present(attempt: Attempt, host: Mapping[str, Any], version: str | None) -> Present:
+def _present(attempt: Attempt, host: Mapping[str, Any], version: str | None, caller: Mapping[str, Any]) -> Present:
     target, tools = attempt.target, attempt.tools
     observed = target.inspect()
     tools.secrets.learn_observed(observed)
     model = model_digest(read_model(target, observed, attempt.model, tools))
-    return Present(target.hello(), host, observed, model, version)
+    return Present(target.hello(), host, observed, model, version, caller)
 
 
 def _replaced_model(attempt: Attempt, letter: Letter, present: Present) -> tuple[HardEvent, ...]:
@@ -137,10 +136,9 @@ def _replaced_model(attempt: Attempt, letter: Letter, present: Present) -> tuple
     return (HardEvent("model_replaced", "the model's files are not those that were there when the run began", letter),)
 
 
-def _run(attempt: Attempt, phase: str, load: LoadPlan) -> tuple[str, str | None, dict[str, Any]]:
-    """The raw records (JSON lines), why the generator failed if it did, and what it says about itself."""
-    tools = attempt.tools
-    generator = attempt.stage(tools.generator())
+def _send(attempt: Attempt, phase: str, load: LoadPlan) -> tuple[Sent, dict[str, Any]]:
+    """What came of the load, and what is to be known about the host that sent it."""
+    tools, target = attempt.tools, attempt.target
     started = tools.clock.monotonic()
 
     def show(progress: Mapping[str, Any]) -> None:
@@ -151,11 +149,7 @@ def _run(attempt: Attempt, phase: str, load: LoadPlan) -> tuple[str, str | None,
             expected=load.expected_seconds,
         )
 
-    args = {**attempt.host_run, "generator": generator, "job": load.job(attempt.target, attempt.salt(phase))}
-    try:
-        answer = attempt.target.ask("measure", args, timeout=load.timeout, progress=show)
-    except HostCallError as error:
-        if error.reason != "generator_failed":
-            raise
-        return "", str(error), {}
-    return zlib.decompress(base64.b64decode(answer["records"])).decode(), None, dict(answer.get("summary") or {})
+    with calling(target, load.caller, tools) as caller:
+        job = load.job(target, attempt.salt(phase))
+        sent = caller.send(tools.generator(), job, attempt.host_run_name, load.timeout, show)
+        return sent, caller.conditions(sent)

@@ -9,10 +9,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from changectl import probes
+from changectl.core.caller import CallerSeen
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError
+from changectl.core.measurement import parse_records
 from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
 from changectl.core.precheck import CheckResult, Situation
+from changectl.workflow.calling import CallerLost, calling
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Contact
 from changectl.workflow.locate import read_by_engine
@@ -32,7 +35,27 @@ def check(
     situation = _situation(contact, tools, starts)
     if load is not None:
         situation = replace(situation, quality_prompts=load.quality_prompts, workload=load.workload)
-    return probes.run_all(replace(situation, capture=capture, preview=preview))
+    caller = _caller(contact.target, load, tools)
+    return probes.run_all(replace(situation, capture=capture, preview=preview, caller=caller))
+
+
+def _caller(target: Target, load: LoadPlan | None, tools: Tools) -> CallerSeen:
+    """Who would send the load, and what came of one request from there where it is another host."""
+    if load is None:
+        return CallerSeen("")
+    name = load.caller_name(target)
+    if load.caller is None or name == target.address.name:
+        return CallerSeen(name, own=True)
+    try:
+        with calling(target, load.caller, tools) as caller:
+            python = caller.hello().python
+            sent = caller.send(tools.generator(), load.trying_job(target), "try", load.timeout, lambda _: None)
+    except CallerLost as lost:
+        return CallerSeen(name, trouble=lost.why)
+    except HostCallError as error:
+        return CallerSeen(name, trouble=str(error))
+    tried = next(iter(parse_records(sent.records.splitlines())), None)
+    return CallerSeen(name, python=python, address=sent.summary.get("source"), tried=tried, failure=sent.failure)
 
 
 def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:

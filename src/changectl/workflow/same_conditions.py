@@ -7,6 +7,7 @@ from changectl.core.errors import Refused
 from changectl.core.trial_phases import of_letter
 from changectl.core.trial_record import RecordedTrial
 from changectl.workflow.attempt import Attempt
+from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
 
 CONDITIONS_DIFFER = "conditions_differ"
@@ -17,12 +18,18 @@ def require_same_conditions(attempt: Attempt, load: LoadPlan, earlier: RecordedT
 
     Raises:
         Refused: something differs, so that new phases could not be compared with those on record.
+        CallerLost: the host that is to send the load cannot be reached.
     """
     contact, tools = attempt.contact, attempt.tools
     version = contact.target.engine.version(contact.pages, contact.status.whole_log)
-    present = Present(contact.hello, contact.host_answer, contact.observed, model_digest(contact.model), version)
+    before = of_letter(earlier.phases, "A")[0].conditions
+    with calling(contact.target, load.caller, tools) as one:
+        # From which address it sends is seen when it sends: the new phases are held against the old ones for that.
+        caller = {**one.conditions(Sent()), "caller_address": before.facts.get("caller_address")}
+    model = model_digest(contact.model)
+    present = Present(contact.hello, contact.host_answer, contact.observed, model, version, caller)
     now = fingerprint(contact, present, load, tools.secrets)
-    found = differences(of_letter(earlier.phases, "A")[0].conditions, now)
+    found = differences(before, now)
     if found:
         listed = "; ".join(tools.secrets.redactor.text(str(one)) for one in found)
         text = f"{contact.target.name} is not as it was when the trial was measured: {listed}"

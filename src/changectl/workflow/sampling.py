@@ -14,6 +14,7 @@ from changectl.core.activity import Activity, Looks, activity
 from changectl.core.engine import Page
 from changectl.core.engine_page import gauges_of
 from changectl.core.errors import HostCallError
+from changectl.workflow.calling import CallerLost
 from changectl.workflow.live import engine_page
 from changectl.workflow.target import Target
 
@@ -60,7 +61,7 @@ def sampling(found: Sampled, expected: float | None, nvml: str | None) -> Iterat
     failure = _begin(found.target, expected, nvml)
     try:
         yield
-    except HostCallError:
+    except (HostCallError, CallerLost):
         found.looks = _collected(found.target, failure)
         raise
     found.looks = _collected(found.target, failure)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from changectl.adapters.door import Conversation, HostDoor, greet, remote_command, sudo_password
+from changectl.adapters.door import LATER, Conversation, HostDoor, greet, remote_command, sudo_password
 from changectl.core.errors import ContactLost, HostCallError, Refused
 from changectl.core.ports import HostAddress
 
@@ -89,6 +89,59 @@ def test_a_call_may_take_any_time_while_the_host_says_that_it_gets_on() -> None:
 def test_a_host_that_falls_silent_is_given_up_after_its_last_sign_of_life() -> None:
     with pytest.raises(ContactLost, match="`measure` in time"):
         Conversation("gpu1", SlowPipe(0.05, signs=3, answer=False)).call("measure", {}, timeout=0.2)
+
+
+def test_both_sides_say_that_they_are_there_while_a_call_must_not_go_on_alone() -> None:
+    def script(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": request["id"], "alive": True}] * 3 + ok(request)
+
+    pipe = ScriptedPipe(script)
+    answer = Conversation("c1", pipe).call("measure", {}, timeout=5, silence=15)
+    assert answer["silent"] < 5
+    assert json.loads(pipe.sent[0])["silence"] == 15
+    assert pipe.sent[1:] == [b"\n"] * 3
+
+
+def test_a_sign_of_life_that_came_late_is_not_taken_for_the_answer_to_the_next_call() -> None:
+    def script(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [*ok(request), {"id": request["id"], "alive": True}]
+
+    conversation = Conversation("c1", ScriptedPipe(script))
+    assert conversation.call("measure", {}, timeout=5, silence=15)["call"] == "measure"
+    assert conversation.call("hello", {}, timeout=5) == {"call": "hello"}
+
+
+def test_we_give_up_only_after_the_host_did_so_that_what_it_ran_has_ended() -> None:
+    began = time.monotonic()
+    with pytest.raises(ContactLost, match="`measure` in time"):
+        Conversation("c1", ScriptedPipe(lambda request: [])).call("measure", {}, timeout=600, silence=0.1)
+    assert LATER < time.monotonic() - began < LATER + 5
+
+
+def test_an_answer_that_takes_its_time_on_a_slow_network_is_no_silence() -> None:
+    pipe = TricklingPipe(b'{"id": 1, "ok": {"records": "' + b"x" * 40 + b'"}}\n', pause=0.02)
+    answer = Conversation("c1", pipe).call("measure", {}, timeout=600, silence=-LATER + 0.2)
+    assert answer["records"] == "x" * 40
+    assert 0.02 <= answer["silent"] < 0.2
+
+
+@dataclass
+class TricklingPipe:
+    """Brings one byte at a time."""
+
+    data: bytes
+    pause: float
+
+    def send(self, data: bytes) -> None:
+        """Nobody reads it."""
+
+    def receive(self, seconds: float) -> bytes:
+        time.sleep(self.pause)
+        piece, self.data = self.data[:1], self.data[1:]
+        return piece
+
+    def close(self) -> None:
+        """Nothing to end."""
 
 
 def test_a_failure_on_the_host_keeps_its_reason() -> None:

@@ -24,7 +24,15 @@ class ScriptedDoor:
     closed: int = 0
     enough: threading.Event = field(default_factory=threading.Event)
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, object]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, object]:
         assert (name, args["nonce"]) == ("extend", "n")
         self.beats.append(time.monotonic())
         if len(self.beats) >= 4:

@@ -64,6 +64,15 @@ def test_a_single_host_is_found_by_its_name_wherever_it_stands(read: AnsibleInve
     assert names(read, "lonely") == ["lonely"]
 
 
+def test_one_host_is_found_by_its_name_whatever_the_limit_says_and_a_group_is_none(tmp_path: Path) -> None:
+    limited = inventory(tmp_path, limit="gpu1")
+    caller = limited.host("cpu1")
+    assert caller is not None
+    assert (caller.name, caller.variables["site"]) == ("cpu1", "north")
+    assert limited.host("gpu") is None
+    assert limited.host("tpu") is None
+
+
 def test_lists_of_names_are_read_in_order_each_host_once(read: AnsibleInventory) -> None:
     assert names(read, "gpu1,cpu,gpu1") == ["gpu1", "cpu1"]
     assert names(read, "cpu:old") == ["cpu1", "gpu0"]

@@ -184,7 +184,15 @@ class KnowingHost:
     closed: bool = False
     asked: list[str] = field(default_factory=list)
 
-    def call(self, name: str, args: Json, *, timeout: float, progress: Progress | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        name: str,
+        args: Json,
+        *,
+        timeout: float,
+        progress: Progress | None = None,
+        silence: float | None = None,
+    ) -> dict[str, Any]:
         self.asked.append(name)
         if isinstance(self.answer, Exception):
             raise self.answer

@@ -253,11 +253,12 @@ def test_traffic_control_is_not_supported_yet() -> None:
     )
 
 
-@pytest.mark.parametrize("line", ["caller: gateway-1"])
-def test_keys_of_later_versions_are_not_supported_yet(line: str) -> None:
-    key = line.partition(":")[0]
+@pytest.mark.parametrize("value", ["[a, b]", "{host: a}", '""', '"{{ near }}"'])
+def test_a_caller_is_the_name_of_one_host(value: str) -> None:
+    problem = only(service_problems(SERVICE + f"caller: {value}\n"))
 
-    assert only(service_problems(SERVICE + f"{line}\n"))[1:3] == (key, f"`{key}` is not supported in this version")
+    assert problem[1] == "caller"
+    assert problem[3] == "write the name of one host of the inventory: `caller: gateway-1`"
 
 
 @pytest.mark.parametrize("value", ["1s", "25h", "1 hour"])

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.core.grammar_samples import COMMAND_SERVICE, SERVICE, changed, read_service
 
 from changectl.core.errors import InputError
-from changectl.core.placing import check_names, place
+from changectl.core.placing import check_names, place, place_caller
 from changectl.core.ports import HostAddress
 from changectl.core.render import render
 
@@ -128,6 +128,25 @@ def test_an_unknown_host_is_named() -> None:
         check_names(read_service(COMMAND_SERVICE), ["gpu1"])
 
     assert str(caught.value).startswith("chat.yml:5:12: instances/1/host: the inventory has no host `box`")
+
+
+CALLED = f"{SERVICE}caller: gatway\n"
+
+
+def test_an_unknown_caller_names_the_nearest() -> None:
+    with pytest.raises(InputError) as caught:
+        check_names(read_service(CALLED), ["gpu", "gateway"])
+
+    assert str(caught.value) == (
+        "chat.yml:17:9: caller: the inventory has no host `gatway`\n  did you mean `gateway`? known: gateway, gpu"
+    )
+
+
+def test_a_group_is_no_caller() -> None:
+    with pytest.raises(InputError, match="`gatway` is no host of the inventory") as caught:
+        place_caller(read_service(CALLED), lambda name: None)
+
+    assert "not of a group" in str(caught.value)
 
 
 def test_no_host_left_is_a_mistake() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from tests.unit.engines.support import llamacpp_pages, text
 
 from changectl import engines, managers
+from changectl.core.caller import CallerSeen
 from changectl.core.engine import Page
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, Seen, Situation, ThreeValues
@@ -112,6 +113,7 @@ def situation(**changed: Any) -> Situation:
         nvml=Nvml.read({"none": "NVML does not answer: library not found"}),
         help=Help.read({"text": text("llamacpp", "help.txt"), "exit_status": 0}),
         unit_verify=UnitVerify(before=["old warning"], after=["old warning"]),
+        caller=CallerSeen("gpu1", own=True),
         capture=Capture.read({"restorable": True, "problems": [], "files": {UNIT: {"sha256": "aa"}}}),
         model=model(),
     )

@@ -23,6 +23,7 @@ from tests.unit.probes.situations import (
 )
 
 from changectl import engines, managers, probes
+from changectl.core.caller import CallerSeen
 from changectl.core.engine import Page
 from changectl.core.errors import InputError
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
@@ -258,12 +259,16 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
     ("quality_prompts", "unknown", {"setting": ENGINE.setting("cache-type-k"), "quality_prompts": None}),
     ("quality_prompts", "not_applicable", {"setting": ENGINE.setting("parallel"), "quality_prompts": 0}),
     ("quality_prompts", "not_applicable", {"setting": None, "quality_prompts": 0}),
+    ("caller", "failed", {"caller": CallerSeen("c1", trouble="no route to host")}),
+    ("caller", "unknown", {"caller": CallerSeen("c1")}),
+    ("caller", "unknown", {"caller": None}),
     ("safeguards", "failed", {"observed": observed(show={"Restart": "no"})}),
     ("safeguards", "unknown", {"observed": observed(manager={"show": None})}),
     ("safeguards", "unknown", {"manager": None}),
 ]
 # What a healthy service without a GPU answers where it is not "passed".
 OTHERWISE: dict[str, CheckState] = {
+    "caller": "not_applicable",
     "gpu_memory": "not_applicable",
     "driver_library": "not_applicable",
     "named_by_service": "not_applicable",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import os
 import signal
+import socket
 import sys
 import time
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
 from changectl.adapters.loadgen import loop as event_loop
 from changectl.adapters.loadgen.client import Client, look_up
@@ -75,7 +77,8 @@ async def _run(job: Job, schedules: Mapping[str, List[int]]) -> int:
         if client.stopping:
             break
     whole = not client.stopping and len(runs) == len(job.levels) and all(run.whole for run in runs)
-    _say({"summary": _summary(runs, whole, wall, start_ns)})
+    source = _source(address, job.endpoint.port)
+    _say({"summary": {**_summary(runs, whole, wall, start_ns), "source": source}})
     return DONE if whole else STOPPED
 
 
@@ -104,6 +107,15 @@ def _write(records: List[Dict[str, Any]]) -> None:
     rows = ([record[name] for name in fields] for record in records)
     sys.stdout.write("".join(json.dumps(line) + "\n" for line in ({"fields": fields}, *rows)))
     sys.stdout.flush()
+
+
+def _source(address: str, port: int) -> Optional[str]:
+    """From which of this host's addresses the requests left; the kernel knows, and nothing is sent for it."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect((address, port))
+        return str(way.getsockname()[0])
+    return None
 
 
 def _summary(runs: List[LevelRun], whole: bool, wall: float, start_ns: int) -> Dict[str, Any]:
