@@ -37,7 +37,9 @@ class BenchDesk:
     desk: Desk
     _runs: int = field(default=0)
 
-    def timed(self, command: Sequence[object], expected: Sequence[int] = (0,)) -> tuple[float, str]:
+    def timed(
+        self, command: Sequence[object], expected: Sequence[int] = (0,), timeout: float = 300
+    ) -> tuple[float, str]:
         """Wall seconds of a command in the project, and its stdout; raises RuntimeError on another exit code."""
         self._runs += 1
         home = self.folder / f"home-{self._runs}"
@@ -46,7 +48,7 @@ class BenchDesk:
         begun = time.perf_counter()
         done = subprocess.run(
             [str(word) for word in command], cwd=self.desk.folder, env=environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=timeout, check=False,
         )  # fmt: skip
         seconds = time.perf_counter() - begun
         if done.returncode not in expected:
