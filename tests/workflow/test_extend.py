@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 from tests.workflow.crash import Killed, die_before, settle
 from tests.workflow.stage import BETTER, WORSE, Stage
+from tests.workflow.test_answers import changing
 from tests.workflow.test_trial import GAIN, SAME, letters, plan
 
 from changectl.core.errors import Refused
@@ -179,11 +180,18 @@ def test_a_decided_trial_is_not_tried_again() -> None:
 
 
 def test_a_quick_look_has_no_pairs_to_go_on_with() -> None:
-    text = plan(BETTER, "neutral", "quick")
+    text = changing("cache-type-k", "q8_0", "quick")  # without quality prompts that is inconclusive
     stage = Stage()
-    stage.host.requests = 12
+    assert apply(stage.order(text), stage.tools).last.reason == "inconclusive"
+    assert refusal(stage, text).reason == "no_trial"
+
+
+def test_a_run_that_never_came_to_a_verdict_has_no_trial() -> None:
+    text = plan(BETTER, GAIN, "{time: 3s}")
+    stage = Stage()
     apply(stage.order(text), stage.tools)
-    assert refusal(stage, text).reason in ("no_trial", "decided")
+    error = refusal(stage, text)
+    assert (error.reason, "effort_too_short" in str(error)) == ("no_trial", True)
 
 
 def test_a_change_that_is_in_force_has_to_be_taken_back_first() -> None:

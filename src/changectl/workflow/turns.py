@@ -124,6 +124,9 @@ class Turns:
             earlier = self.longer.earlier
             self.phases = list(earlier.phases)
             self.schedule = (*earlier.looks, *looks(earlier.pairs + self.longer.more, earlier.looks))
+            done, most = len(self.phases), 2 * self.schedule[-1]
+            told = f"{done} phases are on record, up to {most - done} more follow"
+            self.attempt.tools.reporter.note(f"{self.attempt.target.name}: the trial goes on: {told}")
 
     @property
     def _spare(self) -> int:

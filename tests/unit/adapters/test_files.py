@@ -43,6 +43,14 @@ def test_the_example_project_is_sound(root: Path) -> None:
     assert list(loaded.files) == ["inventory/workloads/chat.jsonl"]
 
 
+def test_an_incident_measures_nothing_and_needs_no_outage(root: Path) -> None:
+    text = (root / PLAN).read_text()
+    (root / PLAN).write_text("".join(line for line in text.splitlines(True) if not line.startswith("effort:")))
+
+    assert any("add `outage: 30m`" in problem.hint for problem in problems(root))
+    assert load_plan(root / PLAN, find_project(root), incident=True).plan.outage is None
+
+
 def test_the_project_file_is_found_upwards(root: Path) -> None:
     inside = root / "changeplans" / "deep"
     inside.mkdir()
