@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from tests.lab.desk import Desk
-from tests.lab.harness import install, root, vllm_install
+from tests.lab.harness import install, mlserver_install, root, vllm_install
 from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.lab import Lab
 from tests.lab.harness.services import LlamaService
@@ -82,10 +83,21 @@ def desk(tmp_path: Path) -> Desk:
 @pytest.fixture(scope="session")
 def vllm_machine(lab_machine: None) -> None:
     """The real vLLM is in the cache: installed here (2.5 GB, about two minutes) where installing is allowed."""
-    if vllm_install.installed() or install.may_install():
-        vllm_install.install()
+    _demand("vLLM", vllm_install)
+
+
+@pytest.fixture(scope="session")
+def mlserver_machine(lab_machine: None) -> None:
+    """The real MLServer is in the cache: installed here (330 MB, about half a minute) where installing is allowed."""
+    _demand("MLServer", mlserver_install)
+
+
+def _demand(name: str, program: ModuleType) -> None:
+    """Install what hosts are to run; where that is not allowed, the test is skipped, and fails where CI demands all."""
+    if program.installed() or install.may_install():
+        program.install()
         return
-    reason = "vLLM is not in the lab's cache; LAB_INSTALL=1 installs it"
+    reason = f"{name} is not in the lab's cache; LAB_INSTALL=1 installs it"
     if install.demanded():
         pytest.fail(f"CI leaves nothing out, but: {reason}", pytrace=False)
     pytest.skip(reason)
@@ -95,6 +107,12 @@ def vllm_machine(lab_machine: None) -> None:
 def v1(vllm_machine: None, lab: Lab) -> LabHost:
     """The host for vLLM, up and reachable; it boots after vLLM was installed and sees it read-only."""
     return _sound(lab.host("v1"))
+
+
+@pytest.fixture
+def m1(mlserver_machine: None, lab: Lab) -> LabHost:
+    """The host for MLServer, up and reachable; it boots after MLServer was installed and sees it read-only."""
+    return _sound(lab.host("m1"))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """`python -m tests.lab.harness up`: keep the lab up for a person until Ctrl-C.
 
-`prepare` makes what is made once (root file system, engine, with `--vllm` also vLLM) and ends.
+`prepare` makes what is made once (root file system, engines, with `--vllm` also vLLM) and ends.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-from tests.lab.harness import install, root, vllm_install
+from tests.lab.harness import install, mlserver_install, root, vllm_install
 from tests.lab.harness.inventory import describe_service, write_inventory
 from tests.lab.harness.lab import Lab
 from tests.lab.harness.services import LlamaService
@@ -27,7 +27,8 @@ def main() -> int:
     except install.LabMissingError as problem:
         sys.stderr.write(f"no lab: {problem}\n")
         return 3
-    for what, make in (("root file system", root.root), ("llama.cpp", root.engine)):
+    engines = (("llama.cpp", root.engine), ("MLServer", mlserver_install.install))
+    for what, make in (("root file system", root.root), *engines):
         started = time.monotonic()
         sys.stdout.write(f"{what}: {make()} ({time.monotonic() - started:.1f} s)\n")
     if options.vllm:

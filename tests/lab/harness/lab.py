@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from tests.lab.harness import network, root, vllm_install
+from tests.lab.harness import mlserver_install, network, root, vllm_install
 from tests.lab.harness.hosts import LabError, LabHost
 from tests.lab.harness.leftovers import remove_leftovers
 from tests.lab.harness.paths import CACHE, NUMBER
@@ -17,7 +17,7 @@ from tests.lab.harness.paths import CACHE, NUMBER
 HOSTS = CACHE / f"hosts{NUMBER}"
 #: Another test run may be using the lab; its hosts have the same names and addresses.
 WAIT_FOR_OTHER_LAB = 900.0
-NUMBERS = {"h1": 11, "h2": 12, "v1": 13, "c1": 21}
+NUMBERS = {"h1": 11, "h2": 12, "v1": 13, "m1": 15, "c1": 21}
 
 
 class Lab:
@@ -87,9 +87,8 @@ class Lab:
         if name not in NUMBERS:
             raise LabError(f"the lab has no host {name!r}; hosts: {', '.join(NUMBERS)}")
         binds = [(root.engine(), root.ENGINE_MOUNT)]
-        if vllm_install.installed():
-            # At the same path as outside: the scripts of a virtual environment name it.
-            binds.append((vllm_install.FOLDER, str(vllm_install.FOLDER)))
+        # At the same path as outside: the scripts of a virtual environment name it.
+        binds += [(each.FOLDER, str(each.FOLDER)) for each in (vllm_install, mlserver_install) if each.installed()]
         return LabHost(
             name=name,
             address=network.address(NUMBERS[name]),
