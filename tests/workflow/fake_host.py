@@ -90,6 +90,7 @@ class FakeHost:
     answers: Callable[[list[str], str], str] = lambda argv, prompt: "once upon a time"  # to quality prompts
     refuses: Callable[[list[str]], str | None] = lambda argv: None  # the log line of an engine that does not start
     reported: Callable[[list[str]], dict[str, Any]] = lambda argv: {}  # what /props says otherwise
+    metrics: Callable[[FakeHost], str] = lambda host: f"llamacpp:tokens_predicted_total {host.tokens}\n"
     on_start: Callable[[FakeHost], None] = lambda host: None
     on_call: Callable[[FakeHost, str], None] = lambda host, call: None
     on_stop: Callable[[FakeHost], None] = lambda host: None
@@ -222,7 +223,7 @@ class FakeHost:
             "/v1/completions": {"choices": [{"text": "a b"}], "usage": {"completion_tokens": 2}},
         }
         if path == "/metrics":
-            return {"status": 200, "body": f"llamacpp:tokens_predicted_total {self.tokens}\n"}
+            return {"status": 200, "body": self.metrics(self)}
         return {"status": 200, "body": json.dumps(bodies[path])} if path in bodies else {"status": 501, "body": ""}
 
     def call_capture(self, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Stage:
         self.playbooks, self.doors = FakePlaybooks(self.hosts), FakeDoors(self.hosts)
         self.heart = FakeHeart(self.world)
         self.runs = 0
-        self.service = services.load(self.service_text, "chat.yml", engines=("llamacpp",))
+        self.service = services.load(self.service_text, "chat.yml", engines=("llamacpp", "vllm"))
         self.tools = Tools(
             inventory=FakeInventory(self.addresses), doors=self.doors, heart=self.heart, playbooks=self.playbooks,
             journal=self.journal, records=self.records, memory=self.memory, checks=self.checks,

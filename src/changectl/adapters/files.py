@@ -117,7 +117,8 @@ def load_plan(path: Path, project: Project, *, incident: bool = False) -> Loaded
     checks = _collect(problems, lambda: _checks(plan, source, project))
     _collect(problems, lambda: _check_names_of_settings(plan, source, loaded))
     if plan is not None and loaded is not None:
-        problems += load_levels.check(plan, source, loaded.service)
+        if plan.effort.observed_for is None:  # nothing is sent, so no level has to suffice
+            problems += load_levels.check(plan, source, loaded.service)
         problems += [] if incident else efforts.check(plan.effort, plan.outage, source, loaded.service)
     if problems or plan is None or loaded is None or named is None or checks is None:
         raise InputError(in_file_order(problems))

@@ -10,14 +10,15 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from changectl.core.errors import Problem
 from changectl.core.fields import text_of
-from changectl.core.grammar import Fault, fault, faults, nearest, not_yet
+from changectl.core.grammar import Fault, fault, faults, nearest
 from changectl.core.service import Service
 from changectl.core.source import Source
 from changectl.core.trial_order import PAIRS, Times, length, pairs_within
 from changectl.core.units import format_duration, parse_duration
 
-QUICK, STANDARD, TIME = "quick", "standard", "time"
-KNOWN = (QUICK, *PAIRS, TIME)
+QUICK, OBSERVE, STANDARD, TIME = "quick", "observe", "standard", "time"
+KNOWN = (QUICK, OBSERVE, *PAIRS, TIME)
+OBSERVED_FOR = 600.0  # seconds before the change, and again after it, where the plan names no time
 TOO_SHORT, OUTAGE_TOO_SHORT = "effort_too_short", "outage_too_short"
 
 
@@ -26,20 +27,26 @@ class Effort:
     """An effort as a plan names it.
 
     Attributes:
-        name: quick (one A, one B, gross harm alone), standard, thorough, or time.
-        seconds: of `time`: what all phases and starts may take.
+        name: quick (one A, one B, gross harm alone), observe (the same under live traffic alone), standard, thorough,
+            or time.
+        seconds: of `time`: what all phases and starts may take; of `observe`: how long each of its two looks lasts.
     """
 
     name: str
     seconds: float | None = None
 
     def __str__(self) -> str:
-        return self.name if self.seconds is None else f"{{time: {format_duration(self.seconds)}}}"
+        return self.name if self.seconds is None else f"{{{self.name}: {format_duration(self.seconds)}}}"
 
     @property
     def quick(self) -> bool:
         """Whether one look before and one after is all; else the service is started for every phase."""
-        return self.name == QUICK
+        return self.name in (QUICK, OBSERVE)
+
+    @property
+    def observed_for(self) -> float | None:
+        """Seconds of live traffic that are observed before the change, and again after it; None: load is sent."""
+        return (self.seconds or OBSERVED_FOR) if self.name == OBSERVE else None
 
     def starts_in_a_row(self, instances: int) -> int:
         """Starts of an instance that may follow each other at once: a fresh baseline, the change, and the way back.
@@ -50,7 +57,7 @@ class Effort:
 
     def pairs(self, times: Times) -> int:
         """At most so many pairs; 0: the time does not even suffice for one."""
-        if self.seconds is not None:
+        if self.name == TIME and self.seconds is not None:
             return pairs_within(self.seconds, times)
         return PAIRS.get(self.name, 1)
 
@@ -71,8 +78,6 @@ def _read(value: Any) -> Effort:
     if isinstance(value, dict):
         return _timed(value)
     text = text_of(value)
-    if text == "observe":
-        raise not_yet("effort `observe`", ", ".join(KNOWN), "write `effort: quick`")
     if text == TIME:
         raise fault("a time belongs to it", "write `effort: {time: 45m}`")
     if text not in KNOWN:
@@ -81,13 +86,17 @@ def _read(value: Any) -> Effort:
 
 
 def _timed(value: dict[Any, Any]) -> Effort:
-    if set(value) != {TIME}:
+    name = next((key for key in (TIME, OBSERVE) if set(value) == {key}), None)
+    if name is None:
         named = ", ".join(f"`{key}`" for key in value) or "nothing"
-        raise fault(f"an effort with settings has a time alone, not {named}", "write `effort: {time: 45m}`")
+        raise fault(
+            f"an effort with settings has a time alone, not {named}",
+            "write `effort: {time: 45m}`, or `effort: {observe: 30m}`",
+        )
     try:
-        return Effort(TIME, parse_duration(text_of(value[TIME])))
+        return Effort(name, parse_duration(text_of(value[name])))
     except ValueError as error:
-        raise faults([Fault(str(error), "write a duration like 45m", (TIME,))]) from error
+        raise faults([Fault(str(error), "write a duration like 45m", (name,))]) from error
 
 
 EffortField = Annotated[
@@ -96,9 +105,9 @@ EffortField = Annotated[
     PlainSerializer(str),
     WithJsonSchema({
         "anyOf": [
-            {"enum": [QUICK, *PAIRS]},
-            {"type": "object", "properties": {TIME: {"type": "string"}}, "required": [TIME],
-             "additionalProperties": False},
+            {"enum": [QUICK, OBSERVE, *PAIRS]},
+            *({"type": "object", "properties": {name: {"type": "string"}}, "required": [name],
+               "additionalProperties": False} for name in (TIME, OBSERVE)),
         ]
     }),
 ]  # fmt: skip

@@ -37,6 +37,7 @@ VERIFY: Final = "verify"
 EVIDENCE: Final = "evidence"
 DISARM: Final = "disarm"
 WATCH: Final = "watch"
+OBSERVE: Final = "observe"
 
 INTENT: Final = ".intent"
 OUTCOME: Final = ".outcome"

@@ -122,7 +122,7 @@ def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -
         watched=watched,
         effective=_bodies(events, kinds.outcome(kinds.EFFECTIVE)),
         ready=_bodies(events, kinds.outcome(kinds.READY)),
-        measurements=_bodies(events, kinds.outcome(kinds.MEASURE)),
+        measurements=_bodies(events, kinds.outcome(kinds.MEASURE)) + _bodies(events, kinds.outcome(kinds.OBSERVE)),
         checks=_bodies(events, kinds.outcome(kinds.CHECKS)),
         verify=_bodies(events, kinds.outcome(kinds.VERIFY)),
         evidence=_bodies(events, kinds.outcome(kinds.EVIDENCE)),

@@ -13,16 +13,16 @@ from changectl.core.flagging import FLAGGED_FAILURES, of_share
 from changectl.core.growth import Held, growth
 from changectl.core.judgement import Reason
 from changectl.core.lifecycle import WATCH_FAILURES, WATCH_LATENCY, WATCH_MEMORY, WATCH_PREEMPTIONS
+from changectl.core.live_counts import BEYOND, slow
 from changectl.core.metrics import Guard
 from changectl.core.proportions import Count, upper
-from changectl.core.units import SECONDS, format_duration, format_share
+from changectl.core.units import format_duration, format_share
 
 ALPHA = 0.01  # the chance of a false alarm of one instance's whole watch, shared out among what is tested
 KNOWN = 200  # requests of the saved configuration whose share has a bound worth the name
 MORE_FAILURES = 0.005  # beyond the saved configuration's share: the default margin of failures
 MORE_PREEMPTIONS = 0.05
 MOST = 0.9  # a limit beyond it is none that could be broken
-BEYOND = {"p50": 0.5, "p95": 0.05, "p99": 0.01}  # the share of requests that a limit on a percentile lets be slower
 _MB = 1e6
 
 
@@ -74,25 +74,14 @@ def limits(slo: Sequence[Guard], before: Live) -> list[ShareLimit]:
     for name, guard in slow(slo).items():
         words = f"took longer than {name} {guard.limit} allows"
         found.append(_limit(name, WATCH_LATENCY, [BEYOND[guard.ref.statistic or ""]], 0.0, words, before))
-    if "preemptions" in before.counts:  # how often is too often, only the saved configuration can tell
+    if before.counts.get("preemptions", Count(0, 0)).n:  # how often is too often, only the saved configuration can tell
         found.append(_limit("preemptions", WATCH_PREEMPTIONS, [0.0], MORE_PREEMPTIONS, "were preempted", before))
-    return found
-
-
-def slow(slo: Sequence[Guard]) -> dict[str, Guard]:
-    """The limits on percentiles of a latency, by name; where levels have limits of their own, the loosest of them."""
-    found: dict[str, Guard] = {}
-    for guard in slo:
-        name = guard.ref.name
-        if guard.ref.metric.unit != SECONDS or guard.ref.statistic not in BEYOND:
-            continue
-        if name not in found or guard.limit.value > found[name].limit.value:
-            found[name] = guard
     return found
 
 
 def _limit(name: str, reason: str, allowed: Sequence[float], more: float, words: str, before: Live) -> ShareLimit:
     known = before.counts.get(name, Count(0, 0))
+    known = Count(min(known.failed, known.n), known.n)
     was = upper(known, ALPHA) if known.n >= KNOWN else known.share
     return ShareLimit(name, reason, min(MOST, max(*allowed, was + more)), words)
 
@@ -139,7 +128,8 @@ class Watched:
             if last is None or now.n < last.n or now.failed < last.failed:
                 continue  # the first look, or the counters began anew
             test = self.tests.get(limit.name) or ShareTest(limit.share, self.alpha)
-            self.tests[limit.name] = test = test.after(Count(now.failed - last.failed, now.n - last.n))
+            more = now.n - last.n  # one request may be preempted several times, and before it ends
+            self.tests[limit.name] = test = test.after(Count(min(more, now.failed - last.failed), more))
             yield Harm(limit.reason, self._share_text(limit, test)) if test.beyond else None
 
     def _share_text(self, limit: ShareLimit, test: ShareTest) -> str:

@@ -36,8 +36,7 @@ def plan_sections(plan: Plan, service: Service, workload: Workload, file: str) -
     steps = counted(len(plan.steps), "step")
     sentences = [
         f"reason: {plan.reason}",
-        f"measured with {counted(len(workload.entries), 'prompt')} of {workload.file}, {levels}",
-        f"the load comes from {caller_words(service)}",
+        *_measuring(plan, service, workload, levels),
         *([f"it may take {format_duration(plan.outage)} out of service"] if plan.outage else []),
     ]
     head = f"{file}: {steps} for service {plan.service} ({service.engine.name}, started by {service.manager.name})"
@@ -47,8 +46,17 @@ def plan_sections(plan: Plan, service: Service, workload: Workload, file: str) -
     ]
 
 
+def _measuring(plan: Plan, service: Service, workload: Workload, levels: str) -> list[str]:
+    if plan.effort.observed_for is not None:
+        return [levels]
+    sent = f"measured with {counted(len(workload.entries), 'prompt')} of {workload.file}, {levels}"
+    return [sent, f"the load comes from {caller_words(service)}"]
+
+
 def load_words(plan: Plan, service: Service) -> str:
     """What will be measured, and which levels will not: `60 requests at low (1 stream); not measured: ...`."""
+    if (observed := plan.effort.observed_for) is not None:
+        return f"{format_duration(observed)} of live traffic before the change and after it; no load is sent"
     sent = load_levels.requests(plan, service)
     shown = ", ".join(f"{name} ({size})" for name, size in load_levels.sizes(plan, service).items())
     left = ", ".join(load_levels.left_out(plan, service))
@@ -83,8 +91,8 @@ def _promise(step: Step, effort: Effort) -> str:
     if not effort.quick:
         return f"it is expected to bring {step.expect}, and kept only where that is seen and nothing gets worse"
     return (
-        f"it is expected to bring {step.expect}; effort quick sees gross harm only, so it is kept when there is none "
-        "and the gain is shown as not judged"
+        f"it is expected to bring {step.expect}; effort {effort.name} sees gross harm only, so it is kept when there "
+        "is none and the gain is shown as not judged"
     )
 
 
@@ -94,6 +102,7 @@ def _listed(items: Iterable[object]) -> str:
 
 def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -> dict[str, Any]:
     """The same facts as JSON."""
+    sends = plan.effort.observed_for is None
     return {
         "file": file,
         "service": plan.service,
@@ -104,8 +113,8 @@ def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -
         "effort": str(plan.effort),
         "outage_seconds": plan.outage,
         "workload": {"file": workload.file, "sha256": workload.digest, "requests": len(workload.entries)},
-        "levels": {name: str(load) for name, load in load_levels.measured(plan, service).items()},
-        "not_measured": list(load_levels.left_out(plan, service)),
+        "levels": {name: str(load) for name, load in load_levels.measured(plan, service).items()} if sends else {},
+        "not_measured": list(load_levels.left_out(plan, service)) if sends else [],
         "caller": service.caller,
         "requests_per_level": load_levels.requests(plan, service),
         "steps": [_step_document(plan, service, step) for step in plan.steps],

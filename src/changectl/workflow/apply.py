@@ -123,7 +123,7 @@ def settle_first(service: str, tools: Tools) -> str | None:
 def _loads(order: Order) -> list[LoadPlan | None]:
     """The load of every step. Raises Refused when the service cannot be changed or measured: then nothing is opened."""
     refuse_shared_host(order)
-    if order.incident is not None:
+    if order.incident is not None or order.plan.effort.observed_for is not None:
         return [None for _ in order.plan.steps]
     return [load_of(order) for _ in order.plan.steps]
 

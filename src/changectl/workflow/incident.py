@@ -14,11 +14,11 @@ from changectl.core.incident import GUARD_BROKEN, Incident, failure_line, proces
 from changectl.core.precheck import CheckResult, Seen
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact
-from changectl.workflow.live_look import real_answer
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import Ready
 from changectl.workflow.tools import Tools
 from changectl.workflow.trial import Acceptance, Trial, prove_effect, run_checks, started
+from changectl.workflow.watch_look import real_answer
 
 LOOK = 1.0  # seconds between two looks at process and log
 _NO_PROCESS = Seen(known=False, why="no process that stays")

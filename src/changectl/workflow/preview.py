@@ -101,7 +101,7 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     impact = traffic.load(order.service.traffic).impact()
     try:
         refuse_shared_host(order)
-        load = load_of(order)
+        load = None if order.plan.effort.observed_for is not None else load_of(order)
         with ExitStack() as doors:
             instances = tuple(
                 _instance(order, number, one, tools, doors, progress[one.name], load) for one in order.placed
@@ -109,16 +109,18 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
         return StepPreview(_change(order, number, tools), (), 0, None, None, impact, refusal=text)
-    spent = tools.memory.spent(order.plan.service, load.facts())
-    phase = _phase(load.expected_seconds, spent)
-    starts, phases, sight = _trial(order, spent, phase, len(load.levels))
+    spent = tools.memory.spent(order.plan.service, load.facts() if load else {})
+    observed = order.plan.effort.observed_for
+    planned = _phase(load.expected_seconds if load else None, spent)
+    phase = planned if observed is None else Span(observed, observed)
+    starts, phases, sight = _trial(order, spent, phase, len(load.levels) if load else 0)
     instances = _looks(instances)
     trials, short = (sum(one.look == look for one in instances) for look in ("trial", "short"))
     measuring = None if phase is None else phase.times(phases * trials + SHORT_PHASES * short)
     watch = order.plan.steps[number].watch or 0.0
     return StepPreview(
         _change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, watch, sight,
-        all_starts=starts * trials + SHORT_STARTS * short,
+        all_starts=starts * trials + (SHORT_STARTS if observed is None else starts) * short,
     )  # fmt: skip
 
 
@@ -142,6 +144,8 @@ def _phase(planned: float | None, spent: Spent) -> Span | None:
 def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple[int, int, tuple[str, ...]]:
     """At most so many starts and phases of an instance, and what they can tell."""
     effort, start = order.plan.effort, spent.start_cost
+    if effort.observed_for is not None:
+        return 1, 2, ()
     if effort.quick:
         return (2 if len(order.placed) > 1 else 1), 2, ()
     times = Times(load=start.out.most if start else 0.0, phase=phase.most if phase else 0.0)
@@ -162,7 +166,13 @@ def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple
 
 
 def _instance(
-    order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack, progress: _Progress, load: LoadPlan
+    order: Order,
+    number: int,
+    placed: Placed,
+    tools: Tools,
+    doors: ExitStack,
+    progress: _Progress,
+    load: LoadPlan | None,
 ) -> InstancePreview:
     target = open_target(placed, tools)
     doors.callback(target.close)

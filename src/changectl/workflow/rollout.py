@@ -19,6 +19,7 @@ from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact
 from changectl.workflow.incident import mend, still_holds
 from changectl.workflow.not_kept import NotKept
+from changectl.workflow.observe import observe_change
 from changectl.workflow.step_run import StepRun
 from changectl.workflow.traffic import back_in_service, out_of_service
 from changectl.workflow.trial import Trial, still_good, still_written, try_change
@@ -81,6 +82,8 @@ def _look(run: StepRun, attempt: Attempt, *, several: bool) -> Trial:
     acceptance = run.acceptance
     if acceptance.incident is not None:
         return mend(attempt, acceptance, acceptance.incident)
+    if (seconds := acceptance.plan.effort.observed_for) is not None:
+        return observe_change(attempt, acceptance, seconds)
     first = attempt is run.attempts[0]
     if not first and look_at(_unlike(run, attempt), first=False) == "short":
         acceptance = replace(acceptance, plan=acceptance.plan.model_copy(update={"effort": Effort(QUICK)}))

@@ -38,7 +38,7 @@ class Acceptance:
 
     plan: Plan
     step: Step
-    load: LoadPlan | None  # None in an incident: nothing is sent
+    load: LoadPlan | None  # None in an incident, and where live traffic is observed: nothing is sent
     checks: Sequence[str]  # testinfra files, absolute
     incident: Incident | None = None  # the service is sick already: live guards instead of a comparison
     longer: Mapping[str, Longer] = field(default_factory=dict)  # instance -> its trial on record, which goes on
@@ -69,7 +69,7 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     prove_effect(attempt, ready)
     after = _measured(attempt, "B", acceptance, Start(True, ready.log, ready.seconds))
     run_checks(attempt, acceptance)
-    return _recorded(attempt, _judge(attempt, acceptance, before, after), after.process)
+    return recorded(attempt, _judge(attempt, acceptance, before, after), after.process)
 
 
 def still_good(target: Target, process: tuple[int, int | None] | None, clock: Clock) -> None:
@@ -130,12 +130,13 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
     room = Room(plan.outage, plan.effort.seconds if longer is None else None)
     turns = Turns(attempt, acts, room, acceptance.step.on_inconclusive, longer)
     judgement = turns.judge(plan.effort)
-    return _recorded(attempt, judgement, turns.process, turns.looks)
+    return recorded(attempt, judgement, turns.process, turns.looks)
 
 
-def _recorded(
+def recorded(
     attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, looks: Sequence[int] = ()
 ) -> Trial:
+    """The verdict goes on record, and with it the process that it is about."""
     body = {"host": attempt.target.name, "process": process, **judgement.to_json()}
     attempt.recorder.note("verdict", {**body, **({"looks": list(looks)} if looks else {})})
     return Trial(judgement, process)

@@ -20,15 +20,16 @@ from changectl.core.lifecycle import (
     WATCH_MEMORY,
     WATCH_PROCESS,
 )
+from changectl.core.metrics import Guard
 from changectl.core.observed import HostFacts, Status
 from changectl.core.units import format_duration
 from changectl.core.watch import Live, Watched, limits
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.events import Look, hard_events
-from changectl.workflow.live_look import before_the_change, live, real_answer
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.recorder import Deed
 from changectl.workflow.trial import Acceptance, Trial
+from changectl.workflow.watch_look import before_the_change, counted, live, real_answer
 
 LOOK = 1.0  # seconds between two looks at process and log
 EVERY = 5.0  # seconds between two real answers, and between two looks at the engine's counters and at the host
@@ -69,8 +70,9 @@ def watch_step(tried: Sequence[tuple[Attempt, Trial]], acceptance: Acceptance) -
 
 def _begin(attempt: Attempt, trial: Trial, acceptance: Acceptance, seconds: float, records: ExitStack) -> _Instance:
     target = attempt.target
-    before = before_the_change(attempt.contact)
-    shares = limits(acceptance.plan.guards(target.service.slo, acceptance.step), before)
+    slo = acceptance.plan.guards(target.service.slo, acceptance.step)
+    before = before_the_change(attempt.contact, slo)
+    shares = limits(slo, before)
     body = {"host": target.name, "seconds": seconds, "every": EVERY, "limits": {one.name: one.share for one in shares}}
     outcome = records.enter_context(attempt.recorder.acting("watch", body))
     outcome.update(body)
@@ -78,7 +80,7 @@ def _begin(attempt: Attempt, trial: Trial, acceptance: Acceptance, seconds: floa
     if first.identity is None or first.identity != trial.process:
         raise NotKept(DIED, f"{target.name}: the process that was judged does not run any more")
     host = HostFacts.read(target.host_answer())
-    return _Instance(attempt, Look(first, host), Watched(seconds, shares, before.memory), outcome, cursor=first.cursor)
+    return _Instance(attempt, slo, Look(first, host), Watched(seconds, shares, before.memory), outcome, first.cursor)
 
 
 @dataclass
@@ -86,6 +88,7 @@ class _Instance:
     """One instance while it is watched."""
 
     attempt: Attempt
+    slo: Sequence[Guard]
     first: Look
     watched: Watched
     outcome: Deed
@@ -134,7 +137,7 @@ class _Instance:
             if answer.wrong:
                 raise self._broke(WATCH_FAILURES, elapsed, f"it gave no real answer: {answer.wrong}")
             self.answers += 1
-            seen = live(status, host, answer.pages)
+            seen = live(status, host, counted(target, answer.pages, self.slo))
         if harm := self.watched.see(elapsed, seen):
             raise self._broke(harm.reason, elapsed, harm.text)
 

@@ -148,7 +148,7 @@ def test_a_missing_reason_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("effort", "place", "path", "message", "hint"),
     [
-        ("observe", "plan.yml:5:9", "effort", "effort `observe` is not supported in this version", "effort: quick"),
+        ("{observe: 0s}", "plan.yml:5:19", "effort/observe", '"0s" is not a duration', "write a duration like 45m"),
         ("slow", "plan.yml:5:9", "effort", "unknown effort `slow`", "write `effort: quick`"),
         ("standrd", "plan.yml:5:9", "effort", "unknown effort `standrd`", "did you mean `standard`?"),
         ("time", "plan.yml:5:9", "effort", "a time belongs to it", "write `effort: {time: 45m}`"),

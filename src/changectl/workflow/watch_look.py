@@ -1,11 +1,14 @@
-"""One look at a service that serves: what the watch and the live guards read, from whatever engine and host tell."""
+"""One look at a service that serves: a real answer, the engine's counters, the memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changectl.core.engine import Pages
+from changectl.core.engine_page import read_page
+from changectl.core.live_counts import counts
+from changectl.core.metrics import Guard
 from changectl.core.observed import HostFacts, Status
 from changectl.core.ports import Clock
 from changectl.core.proportions import Count
@@ -45,19 +48,19 @@ def real_answer(target: Target, clock: Clock) -> Answer:
     return Answer(pages, wrong, lost)
 
 
-def live(status: Status, host: HostFacts, pages: Pages | None) -> Live:
-    """What a look told; the engine's counters only where its pages were asked for."""
+def live(status: Status, host: HostFacts, page: Mapping[str, Count]) -> Live:
+    """What a look told."""
     memory = status.process.rss_bytes if status.process else None
-    left = host.memory.available if host.memory else None
-    return Live(memory, left, {} if pages is None else counts(pages))
+    return Live(memory, host.memory.available if host.memory else None, page)
 
 
-def before_the_change(contact: Contact) -> Live:
+def counted(target: Target, pages: Pages, slo: Sequence[Guard]) -> Mapping[str, Count]:
+    """The engine's own counters since its start, of a page that was read already."""
+    page = read_page(target.engine.metric_table, pages.get("metrics"), target.service.model.name)
+    return counts(page, slo)
+
+
+def before_the_change(contact: Contact, slo: Sequence[Guard]) -> Live:
     """The same of the process on the saved configuration, over its whole life."""
     process = contact.observed.process
-    return Live(process.rss_bytes if process else None, None, counts(contact.pages))
-
-
-def counts(pages: Pages) -> Mapping[str, Count]:  # noqa: ARG001 - engines' counters have no common names yet
-    """The engine's own counters since its start."""
-    return {}
+    return Live(process.rss_bytes if process else None, None, counted(contact.target, contact.pages, slo))

@@ -1,0 +1,33 @@
+"""Shares of live requests, from the pages that engines really gave."""
+
+from __future__ import annotations
+
+from tests.unit.engines.support import page, text
+
+from changectl import engines
+from changectl.core.engine_page import EnginePage, read_page
+from changectl.core.live_counts import counts, over
+from changectl.core.metrics import parse_guard
+from changectl.core.proportions import Count
+
+
+def recorded(engine: str) -> EnginePage:
+    return read_page(engines.load(engine).metric_table, page(text(engine, "metrics.txt")), "tiny")
+
+
+def test_vllm_counts_failures_preemptions_and_what_was_slow() -> None:
+    found = counts(recorded("vllm"), [parse_guard("ttft_user_p95", "<= 800ms")])
+    assert set(found) == {"failures", "preemptions", "ttft_user_p95"}
+    assert found["ttft_user_p95"] == Count(0, 4)
+
+
+def test_llamacpp_counts_none_of_them() -> None:
+    assert counts(recorded("llamacpp"), [parse_guard("ttft_user_p95", "<= 800ms")]) == {}
+
+
+def test_only_what_is_beyond_the_next_edge_was_surely_slower_than_a_limit() -> None:
+    buckets = ((0.5, 6.0), (1.0, 9.0), (float("inf"), 10.0))
+    assert over(buckets, 0.5) == Count(4, 10)
+    assert over(buckets, 0.8) == Count(1, 10)
+    assert over(buckets, 1.5) is None
+    assert over((), 0.5) is None
