@@ -140,8 +140,15 @@ def _gpu() -> Dict[str, Any]:
         "library": libraries[0] if libraries else None,
         "library_version": _library_version(libraries),
         "cards": cards,
+        "models": sorted(gpu_model(read_text(f"/proc/driver/nvidia/gpus/{card}/information")) for card in cards),
         "amd": os.path.exists("/dev/kfd"),
     }
+
+
+def gpu_model(text: str) -> str:
+    """What the driver calls a card, from its `information` file; empty where that does not tell."""
+    match = re.search(r"^Model:\s*(.+?)\s*$", text, re.MULTILINE)
+    return match.group(1) if match else ""
 
 
 def _library_version(libraries: List[str]) -> Any:

@@ -45,14 +45,23 @@ def hardware(host: Mapping[str, Any], engine_version: str | None) -> Hardware:
     """
     cpus, gpu, memory = (_group(host, name) for name in ("cpus", "gpu", "memory"))
     total = memory.get("total")
-    cards = gpu.get("models") or len(gpu.get("cards") or [])
     parts = {
         "machine": host.get("machine"),
         "processors": None if not cpus else [cpus.get("model"), cpus.get("count"), cpus.get("usable")],
-        "gpu": None if not gpu else [gpu.get("present"), cards, gpu.get("driver")],
+        "gpu": _gpus(gpu),
         "engine_version": engine_version or "not exposed",
     }
     return Hardware(Fingerprint(parts), float(total) if isinstance(total, int | float) else None)
+
+
+def _gpus(gpu: Mapping[str, Any]) -> list[str] | None:
+    """The GPUs and their driver; empty: there are none. None: what there is is not told."""
+    if gpu.get("present") is False and not gpu.get("amd"):
+        return []
+    models = gpu.get("models")
+    if not isinstance(models, list) or not models or not all(models):
+        return None
+    return [*map(str, models), f"driver {gpu.get('driver')}"]
 
 
 def _group(host: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -19,6 +19,12 @@ import pytest
 from changectl_host import Failure, dispatch, host, unit_verify
 
 
+def test_the_driver_tells_what_a_card_is() -> None:
+    told = "Model: \t\t NVIDIA H200\nIRQ:   \t\t 77\nGPU UUID: \t GPU-1\n"
+    assert host.gpu_model(told) == "NVIDIA H200"
+    assert host.gpu_model("IRQ: 77\n") == ""
+
+
 class Pages(http.server.BaseHTTPRequestHandler):
     """A small engine."""
 
