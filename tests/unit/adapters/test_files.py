@@ -171,6 +171,6 @@ def test_a_folder_is_not_a_plan(root: Path) -> None:
 def test_the_example_workload_is_varied(root: Path) -> None:
     lines = [json.loads(line) for line in (root / "inventory/workloads/chat.jsonl").read_text().splitlines()]
 
-    assert len({json.dumps(line.get("prompt", line.get("messages"))) for line in lines}) == len(lines)
+    assert len({json.dumps(line.get("prompt", line.get("turns"))) for line in lines}) == len(lines)
     assert len({line["max_tokens"] for line in lines}) > 5
-    assert any("messages" in line for line in lines)
+    assert any("turns" in line for line in lines)
