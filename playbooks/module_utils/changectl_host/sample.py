@@ -7,7 +7,9 @@ time it was given, and with this process: nobody has to stop it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import os
 import threading
 import time
 import zlib
@@ -17,6 +19,7 @@ from . import nvml, probe, sampled_host, sampled_service
 from .failure import Failure
 
 _SHORTEST, _LONGEST = 0.1, 60.0  # seconds between two looks
+_NICE = 5
 _MOST = 7200  # looks that are kept; beyond it every second one is dropped and the interval doubled
 
 Look = Dict[str, Any]
@@ -63,16 +66,19 @@ class _Sampler:
         return self._service.names if self._service else {}
 
     def _run(self, seconds: float) -> None:
+        with contextlib.suppress(OSError):  # of this thread alone: what is measured goes first
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         begun, used = time.monotonic(), time.thread_time()
         self._open_nvml()
         try:
-            due = begun
+            due, last = begun, False
             while True:
                 self._keep(self._look())
-                if self._over.is_set() or time.monotonic() - begun >= seconds:
+                if last:
                     return
                 due = max(due + self.interval, time.monotonic())
                 self._over.wait(max(0.0, due - time.monotonic()))
+                last = self._over.is_set() or time.monotonic() - begun >= seconds
         finally:
             self._close_nvml()
             self.cpu_seconds = time.thread_time() - used

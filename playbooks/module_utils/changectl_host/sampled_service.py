@@ -12,6 +12,7 @@ from .failure import Failure
 Look = Dict[str, Any]
 _SEARCH = 10  # looks between two searches for the members of the service's process tree: that reads all processes
 _THREADS = 128  # read in one look at most; a service with more is read in every second look, every third, ...
+_OF_CGROUP = ("memory_events", "throttled_us")
 _NANOSECONDS = 1_000_000_000
 
 
@@ -40,6 +41,9 @@ class Service:
         if self._main is None:
             return {"process": None}
         found: Look = {"process": list(self._main), "rss": self._rss(), **self._counted()}
+        for name in _OF_CGROUP:
+            if name not in found:
+                missing.setdefault(name, "the service has no cgroup that tells it")
         self._rest -= 1
         if self._rest <= 0:
             found["threads"] = self._threads()

@@ -24,7 +24,11 @@ FIGURES: Mapping[str, Figure] = {
     "blocked": Figure("threads", "threads that wait for a disk", "queue"),
     "service_cpu": Figure("cores", "what all threads of the service used together", "threads"),
     "busiest_thread": Figure("share", "of one core: the service's thread with the highest mean", "threads"),
-    "run_delay": Figure("share", "time that a thread of the service waited for a core: the worst one", "threads"),
+    "run_delay": Figure(
+        "share",
+        "time that a thread of the service waited for a core, counted when the wait ends: the worst one",
+        "threads",
+    ),
     "throttled": Figure("share", "time that the service was stopped for its CPU quota", "throttled_us"),
     "service_memory": Figure("bytes", "resident memory of the service's processes", "rss"),
     "memory_available": Figure("bytes", "memory that could be given out without swapping", "memory"),

@@ -1,7 +1,8 @@
 """Where the time went, before and after a change: the phases' activities side by side, and what stands out.
 
 The figures of several phases of one configuration become one: means are averaged, peaks are the highest, counts add up.
-What one phase lacks is missing for all of them: an average over some would compare unlike things.
+What one phase lacks is missing for all of them: an average over some would compare unlike things. A phase that failed
+counts only where its configuration has no other.
 """
 
 from __future__ import annotations
@@ -69,14 +70,20 @@ def time_spent(measurements: Sequence[Json]) -> list[TimeSpent]:
 
 
 def _of_host(host: str, bodies: Sequence[Json]) -> TimeSpent:
-    before, after = ([_figures(mapping_of(body, "activity")) for body in bodies if text_of(body, "phase") == letter]
-                     for letter in "AB")  # fmt: skip
+    before, after = ([_figures(mapping_of(body, "activity")) for body in _sound(bodies, letter)] for letter in "AB")
     first = (before or after)[0] if before or after else {}
     rows = tuple(
         TimeRow(name, figure.unit, figure.group, _together(before, name), _together(after, name))
         for name, figure in first.items()
     )
     return TimeSpent(host, rows, said(rows, _means(before), _means(after)))
+
+
+def _sound(bodies: Sequence[Json], letter: str) -> list[Json]:
+    """The phases of one configuration; of those that failed only where there is no other."""
+    own = [body for body in bodies if text_of(body, "phase") == letter]
+    whole = [body for body in own if body.get("ok") is not False and not mapping_of(body, "summary").get("invalid")]
+    return whole or own
 
 
 def _means(phases: Sequence[Figures]) -> list[dict[str, float | None]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from changectl.core.engine_page import NOT_EXPOSED, NOT_ON_PAGE
+from changectl.core.engine_window import BEGAN_ANEW
 from changectl.core.host_window import NOT_READ
 from changectl.core.ports import Json
 from changectl.core.precheck import format_bytes
@@ -50,7 +51,7 @@ _SHOWN = {
 _OF_REQUEST = (*STAGES, REST)
 _EVENTS = ("preemptions", "retransmit_share", "network_errors", "oom_kills", "restarts", "swap_in", "throttled")
 _SIDES = ("before", "after")
-_SHORT = 40  # characters of a reason that a cell has room for
+_SHORT = 48  # characters of a reason that a cell has room for
 _FORMS: dict[str, Callable[[float], str]] = {
     "s": lambda value: format_duration(value, 3),
     "share": format_share,
@@ -122,4 +123,6 @@ def _short(side: Side) -> str:
     """Why a figure is missing, as short as a cell; in full it stands in `--json`."""
     if side.missing in (NOT_EXPOSED, NOT_ON_PAGE):
         return NOT_EXPOSED
+    if side.missing == BEGAN_ANEW:
+        return "restarted in between"
     return side.missing if len(side.missing) <= _SHORT else NOT_READ

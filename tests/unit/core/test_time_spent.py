@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from changectl.core.time_said import Side
@@ -75,6 +75,14 @@ def test_of_several_phases_means_are_averaged_peaks_are_the_highest_and_counts_a
     assert (whole.mean, waiting.most, restarts.mean) == (2.0, 6, 3)
 
 
+@pytest.mark.parametrize("failed", [{"ok": False}, {"summary": {"invalid": ["load generator: ended with status 1"]}}])
+def test_a_phase_that_failed_counts_only_where_there_is_no_other(failed: dict[str, Any]) -> None:
+    broken = {**phase("A", 9.0), **failed}
+
+    assert before(spent(phase("A", 1.0), broken), "request_time").mean == 1.0
+    assert before(spent(broken), "request_time").mean == 9.0
+
+
 def test_stages_longer_than_the_whole_leave_no_negative_rest() -> None:
     side = before(spent(phase("A", 0.1, decode=0.3)), "rest_time")
 
@@ -119,6 +127,7 @@ def test_every_instance_has_its_own_and_records_of_older_programs_have_none() ->
     assert [one.host for one in found] == ["h1", "h2"]
 
 
+@settings(deadline=None)
 @given(some.recursive(some.none() | some.booleans() | some.floats() | some.text(max_size=3),
                       lambda inner: some.lists(inner, max_size=2) | some.dictionaries(some.sampled_from(
                           ["engine", "host", "client", "gains", "gauges", "spreads", "counts", "missing", "mean",

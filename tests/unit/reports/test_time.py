@@ -7,6 +7,7 @@ from typing import Any
 from tests.unit.core.test_time_spent import phase
 from tests.unit.reports.block_text import lines
 
+from changectl.core.engine_window import BEGAN_ANEW
 from changectl.reports import _time
 
 
@@ -44,6 +45,13 @@ def test_events_that_nobody_saw_stand_in_one_line_and_those_that_came_in_a_row()
 
     assert "none seen: processes ended for lack of memory" in found
     assert "restarts of the service | 0 | 1" in found
+
+
+def test_an_engine_that_was_restarted_under_load_is_said_to_have_been() -> None:
+    restarted = phase("B", 0.2, decode=None)
+    restarted["activity"]["engine"]["missing"]["decode_time"] = BEGAN_ANEW
+
+    assert "  generating the output (decode) | 100ms (50%) | restarted in between" in told(phase("A", 0.2), restarted)
 
 
 def test_an_attempt_without_a_second_phase_shows_the_first_one_alone() -> None:
