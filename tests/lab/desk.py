@@ -81,8 +81,12 @@ class Desk:
         more: str = "",
         variables: Mapping[str, Any] | None = None,
         texts: Mapping[str, str] | None = None,
+        others: Sequence[LabHost] = (),
     ) -> Desk:
-        """Write the inventory; `texts` replaces service files by name, `more` is appended to those it does not."""
+        """Write the inventory; `texts` replaces service files by name, `more` is appended to those it does not.
+
+        `others` are hosts beside those of the services.
+        """
         described = {
             service.name: (texts or {}).get(service.name) or describe_service(service, levels=levels, more=more)
             for service in services
@@ -93,6 +97,7 @@ class Desk:
             self.folder,
             list(hosts.values()),
             user=user,
+            others=others,
             services=described,
             workloads={f"{service.name}.jsonl": PROMPTS for service in services},
             variables=variables,

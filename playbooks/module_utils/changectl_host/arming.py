@@ -34,7 +34,8 @@ def arm(args: Record) -> Record:
 
     Args:
         args: run, generation, nonce, state_dir; `only`, `manager` and `service` as for `bring_back`, which is what
-            the dead-man does; `head` of the journal to be kept here as a witness: {sequence, hash}.
+            the dead-man does, or `traffic` as for `put_back`; `head` of the journal to be kept here as a witness:
+            {sequence, hash}.
 
     Raises:
         Failure: `lease_lost`; `not_captured`; `disarmed`: it was decided already under this lease; `no_keeper`. What
@@ -50,7 +51,7 @@ def arm(args: Record) -> Record:
         try:
             record = _keep_watch(run, record["only"])
             # Everything that armed.json says, too: should that be damaged, the way back must not be.
-            names = ("nonce", "keeper", "reboot_safe", "only", "manager", "service")
+            names = ("nonce", "keeper", "reboot_safe", "only", "manager", "service", "traffic")
             run.record("armed", **{name: record[name] for name in names})
             witness.add(run, "armed", args.get("head"))
         except (Failure, OSError) as error:
@@ -112,7 +113,7 @@ def _record(run: Run, args: Record, only: List[str]) -> Tuple[Optional[Record], 
         before = records.armed(run)
         # A later part of the change may edit more files; nothing that is watched over already is let go.
         known = before or {}
-        wanted: Record = {name: args.get(name) or known.get(name) for name in ("manager", "service")}
+        wanted: Record = {name: args.get(name) or known.get(name) for name in ("manager", "service", "traffic")}
         wanted["only"] = sorted({*only, *_watched(run, known)})
         fresh = {"run": run.name, "nonce": held["nonce"], "generation": held["generation"], "boot": boot_id(),
                  "at": timestamp(), "keeper": None, "reboot_safe": False, "why": ""}  # fmt: skip

@@ -29,13 +29,14 @@ def at_boot(run: Run, now: str, settle: Callable[[], None], watch: Callable[[Run
         now: the name of this boot.
         settle: lets the host read its units anew: once the files are back, and once more when our own unit is gone.
             The way back is done only after the first.
-        watch: lets the dead-man keep watch, when the files could not be brought back: it tries again.
+        watch: lets the dead-man keep watch, when the files could not be brought back: it tries again. Also where it
+            puts a member of a balancer back, which it does once the member answers.
 
     Raises:
         Failure: the host lock is not to be had, or a record cannot be read or written. The dead-man keeps watch then.
     """
     try:
-        fired = _at_boot(run, now, settle)
+        fired = _at_boot(run, now, settle, watch)
     except (Failure, OSError):
         watch(run)
         raise
@@ -44,7 +45,7 @@ def at_boot(run: Run, now: str, settle: Callable[[], None], watch: Callable[[Run
     return fired
 
 
-def _at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]:
+def _at_boot(run: Run, now: str, settle: Callable[[], None], watch: Callable[[Run], None]) -> Optional[Record]:
     with host_lock(run.root, _WAIT):
         with lease_lock():
             armed = records.armed(run)
@@ -53,7 +54,11 @@ def _at_boot(run: Run, now: str, settle: Callable[[], None]) -> Optional[Record]
                 return None
             if armed.get("boot") == now:
                 return None
-            fired = firing.begin(run, "boot", armed)
+            if not armed.get("traffic"):
+                fired = firing.begin(run, "boot", armed)
+        if armed.get("traffic"):
+            watch(run)  # whether the member answers cannot be known before there is a network: the dead-man sees to it
+            return None
         try:
             with own_right(run):
                 answer = _restore(run, armed, fired["generation"])

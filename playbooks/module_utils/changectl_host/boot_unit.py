@@ -11,12 +11,13 @@ import os
 import sys
 from typing import Any, Dict, List, Optional
 
-from . import keeper, procfs, system, systemd
+from . import keeper, locks, procfs, system, systemd
 from .failure import Failure
 from .state import Run
 
 NAME = "changectl-boot.service"
 FOLDER = "/etc/systemd/system"
+_STEM = NAME[: -len(".service")]
 _MARK = "# run: "
 _NOT_HERE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -39,10 +40,11 @@ def install(run: Run, armed: Dict[str, Any], resolved: List[str], folder: str = 
         content = text(run, armed, resolved)
         wants = os.path.join(folder, "sysinit.target.wants")
         os.makedirs(wants, mode=0o755, exist_ok=True)
-        _write(os.path.join(folder, NAME), content.encode())
-        link = os.path.join(wants, NAME)
+        unit = name()
+        _write(os.path.join(folder, unit), content.encode())
+        link = os.path.join(wants, unit)
         if not os.path.lexists(link):
-            os.symlink(f"../{NAME}", link)
+            os.symlink(f"../{unit}", link)
             system.sync_directory(wants)
     except Failure as failure:
         return failure.message
@@ -60,19 +62,36 @@ def _write(path: str, data: bytes) -> None:
 
 def remove(run: Run, folder: str = FOLDER) -> bool:
     """Take the unit away if it is this run's; whether it was there."""
-    path = os.path.join(folder, NAME)
-    if owner(folder) != _owner(run):
+    unit = name()
+    path = os.path.join(folder, unit)
+    if owner(folder, unit) != _owner(run):
         return False
-    for place in (os.path.join(folder, "sysinit.target.wants", NAME), path):
+    for place in (os.path.join(folder, "sysinit.target.wants", unit), path):
         if os.path.lexists(place):
             os.unlink(place)
             system.sync_directory(os.path.dirname(place))
     return True
 
 
-def owner(folder: str = FOLDER) -> Optional[str]:
-    """The run and state folder that the unit is for, as its first line tells; None: there is no unit."""
-    first = procfs.read_text(os.path.join(folder, NAME)).split("\n")[0]
+def name() -> str:
+    """The unit's name: one for the host, and one for each upstream, for each has a lease of its own."""
+    place = os.path.abspath(locks.host_folder())
+    above, key = os.path.split(place)
+    return f"{_STEM}-{key}.service" if os.path.basename(above) == locks.UPSTREAMS else NAME
+
+
+def all_names(folder: str = FOLDER) -> List[str]:
+    """The names of all such units that are there."""
+    try:
+        found = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(one for one in found if one == NAME or (one.startswith(f"{_STEM}-") and one.endswith(".service")))
+
+
+def owner(folder: str = FOLDER, unit: str = NAME) -> Optional[str]:
+    """The run and state folder that a unit is for, as its first line tells; None: there is no such unit."""
+    first = procfs.read_text(os.path.join(folder, unit)).split("\n")[0]
     return first[len(_MARK) :] if first.startswith(_MARK) else None
 
 

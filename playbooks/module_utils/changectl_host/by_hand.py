@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Optional
 
-from . import boot_unit, firing, keeper, lease, rebuilt, records, restoring, snapshot, whole
+from . import boot_unit, firing, keeper, lease, rebuilt, records, restoring, snapshot, switching, whole
 from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
@@ -28,14 +28,18 @@ def restore(run: Run, restart: bool) -> Record:
     with host_lock(run.root, _WAIT):
         armed = _armed(run)
         wanted = {"run": run.name, "state_dir": run.root, "only": (armed or {}).get("only")}
-        if restart:
+        traffic = (armed or {}).get("traffic")
+        if restart and not traffic:
             wanted.update(_service(run, armed))
         with lease_lock():
             fired = firing.begin(run, "hand", armed)
         wanted["generation"] = fired["generation"]
         try:
             with own_right(run):
-                answer = whole.bring_back(wanted) if restart else restoring.restore(wanted)
+                if traffic:  # a person has seen whether the member answers
+                    answer = switching.put_back({**wanted, "traffic": traffic, "unasked": True})
+                else:
+                    answer = whole.bring_back(wanted) if restart else restoring.restore(wanted)
         except (Failure, OSError) as error:
             firing.fail(run, fired, error, final=True)
             raise

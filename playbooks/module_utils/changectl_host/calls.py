@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Optional
 from . import (
     arming,
     capture,
+    connections,
     disarming,
     doctor,
     evidence,
@@ -17,8 +18,10 @@ from . import (
     lease,
     lease_taking,
     leftovers,
+    locks,
     measure,
     model,
+    nginx,
     nvml,
     probe,
     program_help,
@@ -27,6 +30,7 @@ from . import (
     standing,
     state,
     status,
+    switching,
     unit_verify,
     verify,
     whole,
@@ -54,6 +58,8 @@ READING: Dict[str, Callable[[Dict[str, Any]], Dict[str, Any]]] = {
     "unit_verify": unit_verify.unit_verify,
     "help": program_help.program_help,
     "doctor": doctor.doctor,
+    "balancer": nginx.balancer,
+    "connections": connections.connections,
 }
 REPORTING: Dict[str, Callable[[Dict[str, Any], Progress], Dict[str, Any]]] = {
     "model": model.model,
@@ -68,6 +74,8 @@ MUTATING: Dict[str, Callable[[Dict[str, Any]], Dict[str, Any]]] = {
     "service": whole.serve,
     "change": whole.change,
     "bring_back": whole.bring_back,
+    "take_out": switching.take_out,
+    "put_back": switching.put_back,
     "lease": lease_taking.take,
     "extend": lease.extend,
     "release": lease.release,
@@ -87,7 +95,8 @@ def dispatch(call: str, args: Dict[str, Any], progress: Optional[Progress] = Non
 
     Args:
         call: a name from the tables above.
-        args: its arguments, as JSON can carry them.
+        args: its arguments, as JSON can carry them. With `upstream` the call is about what is held, saved and armed for
+            that upstream of a balancer, and not about the host itself.
         progress: gets facts while long calls go on.
 
     Raises:
@@ -96,14 +105,21 @@ def dispatch(call: str, args: Dict[str, Any], progress: Optional[Progress] = Non
     if not isinstance(args, dict):
         raise Failure("bad_arguments", f"{call}: args must be an object")
     try:
-        if call in REPORTING:
-            return REPORTING[call](args, progress or _tell_nobody)
-        if call in MUTATING and closing.is_set():
-            raise Failure("closing", "the controller is gone: nothing is changed any more")
-        function = READING.get(call) or MUTATING.get(call)
-        if function is None:
-            known = ", ".join(sorted([*READING, *REPORTING, *MUTATING]))
-            raise Failure("unknown_call", f"the host program has no call {call!r}; it has {known}")
-        return function(args)
+        if not args.get("upstream"):
+            return _do(call, args, progress)
+        with locks.of_upstream(args["upstream"]) as folder:
+            return _do(call, {**args, "state_dir": folder}, progress)
     except OSError as error:
         raise from_os_error(error, f"{call} {error.filename or ''}".strip()) from error
+
+
+def _do(call: str, args: Dict[str, Any], progress: Optional[Progress]) -> Dict[str, Any]:
+    if call in REPORTING:
+        return REPORTING[call](args, progress or _tell_nobody)
+    if call in MUTATING and closing.is_set():
+        raise Failure("closing", "the controller is gone: nothing is changed any more")
+    function = READING.get(call) or MUTATING.get(call)
+    if function is None:
+        known = ", ".join(sorted([*READING, *REPORTING, *MUTATING]))
+        raise Failure("unknown_call", f"the host program has no call {call!r}; it has {known}")
+    return function(args)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
-from . import boot, by_hand, calls, deadman, hello, snapshot, state
+from . import boot, by_hand, calls, deadman, hello, locks, snapshot, state
 from .failure import Failure, from_os_error
 from .version import VERSION
 
@@ -44,6 +44,9 @@ def _place(run: Any, root: Any) -> Dict[str, Any]:
     parts = folder.rsplit("/runs/", 1)
     if len(parts) == 2:
         root, run = root or parts[0], run or parts[1]
+    above = os.path.dirname(os.path.abspath(root)) if root else ""
+    if os.path.basename(above) == locks.UPSTREAMS:
+        os.environ[locks.PLACE] = os.path.abspath(str(root))  # its lease lies there, too
     return {"run": run, "state_dir": root}
 
 

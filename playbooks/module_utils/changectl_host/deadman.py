@@ -8,7 +8,7 @@ import signal
 import time
 from typing import Any, Dict, Optional, Tuple
 
-from . import boot_unit, firing, keeper, lease, records, whole
+from . import boot_unit, firing, keeper, lease, records, switching, whole
 from .acting import own_right
 from .failure import Failure
 from .hanging import Hanging
@@ -20,6 +20,7 @@ SLEEP, ACT, END = "sleep", "act", "end"
 _SLICE = 0.5  # seconds between two looks at the deadline: a later owner may have a shorter lease
 _PAUSES = (2.0, 5.0, 10.0, 30.0, 60.0)  # seconds between tries, the last one again and again
 _GIVE_UP = 3600.0  # seconds after the first try
+_GIVE_UP_TRAFFIC = 86400.0  # a member that does not answer today may do so tomorrow, and nothing is touched meanwhile
 _LOCK_SLICE = 1.0  # seconds to wait for a change in progress before looking again
 _STOP_GRACE = 60.0  # seconds of a service's stop, where the armed record does not tell
 INTERRUPTED = 75  # exit status on SIGTERM: not done, so that systemd starts it again unless it was asked to stop it
@@ -103,7 +104,7 @@ class Sleeper:
             if done:
                 return True
             self.hanging.look(self._stop_grace(), self._may_act)  # with the lease's lock, perhaps
-            if boot_seconds() - begun > _GIVE_UP:
+            if boot_seconds() - begun > self._patience():
                 return False
             self._pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
             tries += 1
@@ -115,6 +116,9 @@ class Sleeper:
     def _stop_grace(self) -> float:
         served = (records.armed(self.run) or {}).get("service") or {}
         return float(served.get("stop_timeout") or _STOP_GRACE)
+
+    def _patience(self) -> float:
+        return _GIVE_UP_TRAFFIC if (records.armed(self.run) or {}).get("traffic") else _GIVE_UP
 
     def _pause(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
@@ -132,7 +136,7 @@ class Sleeper:
                 with own_right(self.run):
                     answer = bring_back(self.run, armed, fired["generation"])
             except (Failure, OSError) as error:
-                firing.fail(self.run, fired, error, final=boot_seconds() - fired["boot_seconds"] > _GIVE_UP)
+                firing.fail(self.run, fired, error, final=boot_seconds() - fired["boot_seconds"] > self._patience())
                 return False
             firing.end(self.run, fired, answer)
             with lease_lock():
@@ -156,6 +160,8 @@ def bring_back(run: Run, armed: Record, generation: int) -> Record:
     if run.events() and not records.touched(run):  # a list that is gone may have held anything
         return {"changed": False, "files": {}}
     wanted: Record = {"run": run.name, "generation": generation, "state_dir": run.root, "only": armed.get("only")}
+    if armed.get("traffic"):
+        return switching.put_back({**wanted, "traffic": armed["traffic"]})
     if armed.get("service") or (armed.get("damaged") and armed.get("only") is None):
         wanted.update(firing.service_of(run, armed))  # where no record tells any more, as the snapshot does
     return whole.bring_back(wanted)

@@ -128,7 +128,9 @@ def words(run: Run, action: str) -> List[str]:
 
 def environment() -> Dict[str, str]:
     """What a program of ours needs of our environment when systemd starts it."""
-    return {name: os.environ[name] for name in ("PATH", "HOME", locks.PLACE) if os.environ.get(name)}
+    found = {name: os.environ[name] for name in ("PATH", "HOME", locks.PLACE) if os.environ.get(name)}
+    # To the sleeper of an upstream its folder is all there is of this host.
+    return found if locks.upstream() is None else {**found, locks.PLACE: locks.host_folder()}
 
 
 def _transient(run: Run, unit: str, *how: str) -> None:
@@ -158,7 +160,8 @@ def _transient(run: Run, unit: str, *how: str) -> None:
 def _detached(run: Run) -> None:
     """A process that belongs to nobody; it is not started again by anybody."""
     # Without the run's mark: those that end a run's orphans must not end it.
-    result = commands.run([*words(run, "deadman"), "--detach"], timeout=_START, cwd="/")
+    own = {**os.environ, **environment()}
+    result = commands.run([*words(run, "deadman"), "--detach"], timeout=_START, environment=own, cwd="/")
     if result.status:
         raise Failure("no_keeper", f"the sleeper could not be started: {(result.err or result.out).strip()[-500:]}")
 

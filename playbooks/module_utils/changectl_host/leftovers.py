@@ -19,8 +19,18 @@ def leftovers(args: Record) -> Record:
     it may be taken away now; `how` says by what, or what has to be done before.
     """
     root = args.get("state_dir") or locks.default_root()
-    items = [*_lease(), *(item for run in _runs(root) for item in (*_run(run), *_temporaries(run)))]
-    return {"items": [*items, *_unit(), *_sleepers(), *_sleeper_units()]}
+    items = [*_lease(), *_of_runs(root)]
+    for name in _folders(os.path.join(locks.host_folder(), locks.UPSTREAMS)):
+        with locks.of_upstream(name) as folder:
+            items += [*_lease(), *_of_runs(folder)]
+    units = [item for unit in boot_unit.all_names() for item in _unit(unit)]
+    return {"items": [*items, *units, *_sleepers(), *_sleeper_units()]}
+
+
+def _of_runs(root: str) -> Iterator[Record]:
+    for run in _runs(root):
+        yield from _run(run)
+        yield from _temporaries(run)
 
 
 def _item(what: str, place: str, run: Optional[str], removable: bool, how: str, **facts: Any) -> Record:
@@ -123,18 +133,18 @@ def _temporary(run: Run, event: Record, place: str) -> Record:
     return _item("temporary", place, run.name, False, how)
 
 
-def _unit() -> Iterator[Record]:
-    owner = boot_unit.owner()
+def _unit(unit: str) -> Iterator[Record]:
+    owner = boot_unit.owner(unit=unit)
     if owner is None:
         return
     name, _, root = owner.partition(" in ")
-    place = os.path.join(boot_unit.FOLDER, boot_unit.NAME)
+    place = os.path.join(boot_unit.FOLDER, unit)
     try:
         armed = records.armed(Run(name, root)) is not None
     except Failure as failure:
         yield _item("boot_unit", place, name, False, failure.message)
         return
-    link = f"{boot_unit.FOLDER}/sysinit.target.wants/{boot_unit.NAME}"
+    link = f"{boot_unit.FOLDER}/sysinit.target.wants/{unit}"
     how = f"bring run {name} back first" if armed else f"rm {place} {link}"
     yield _item("boot_unit", place, name, not armed, how)
 

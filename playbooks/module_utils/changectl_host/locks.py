@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import stat
 import threading
 import time
-from typing import Iterator
+from typing import Any, Iterator, Optional
 
 from . import holders
 from .failure import Failure, from_os_error
@@ -20,6 +21,8 @@ from .failure import Failure, from_os_error
 HOST_WAIT = 30.0  # seconds; another call of ours holds the lock for milliseconds, or for a service's stop
 LEASE_WAIT = 20.0  # seconds; it is held for milliseconds, but a disk may be busy
 PLACE = "CHANGECTL_HOST_DIR"  # names another host folder, where one machine stands for several hosts
+UPSTREAMS = "upstreams"  # below the host folder: one folder, with a lease of its own, for each upstream of a balancer
+_UPSTREAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}\Z")
 _own = threading.local()  # what this thread holds already
 
 
@@ -29,8 +32,32 @@ def default_root() -> str:
 
 
 def host_folder() -> str:
-    """Where this host's lease lies, whichever state folder a run names: one lease per host."""
-    return os.environ.get(PLACE) or default_root()
+    """Where this host's lease lies, whichever state folder a run names: one lease per host, and per upstream."""
+    base = os.environ.get(PLACE) or default_root()
+    name = upstream()
+    return base if name is None else os.path.join(base, UPSTREAMS, name)
+
+
+def upstream() -> Optional[str]:
+    """The upstream that this thread acts for; None: the host itself."""
+    found: Optional[str] = _own.__dict__.get("upstream")
+    return found
+
+
+@contextlib.contextmanager
+def of_upstream(name: Any) -> Iterator[str]:
+    """Within it, the host folder is that of one upstream of a balancer; gives the folder, for leases and runs alike.
+
+    Raises:
+        Failure: `bad_arguments`.
+    """
+    if not isinstance(name, str) or not _UPSTREAM.match(name):
+        raise Failure("bad_arguments", f"{name!r} cannot name an upstream")
+    _own.upstream = name
+    try:
+        yield host_folder()
+    finally:
+        del _own.upstream
 
 
 def check_private(place: str) -> None:
@@ -57,10 +84,18 @@ def check_private(place: str) -> None:
 def open_lock(path: str) -> int:
     """A lock file's descriptor; it is made (0600) when it is missing, with its folder (0700)."""
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        _make_private(os.path.dirname(path))
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise from_os_error(error, f"opening the lock {path}") from error
+
+
+def _make_private(folder: str) -> None:
+    """Make a folder and what is missing above it, each for us alone."""
+    if folder and not os.path.isdir(folder):
+        _make_private(os.path.dirname(folder))
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
 
 
 def try_lock(descriptor: int) -> bool:

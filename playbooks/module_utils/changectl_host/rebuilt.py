@@ -15,7 +15,7 @@ def armed(run: Run) -> Record:
     Without `only`, everything that was saved comes back.
     """
     found = _last(run, "armed") or {}
-    names = ("nonce", "generation", "boot", "at", "only", "manager", "service", "keeper")
+    names = ("nonce", "generation", "boot", "at", "only", "manager", "service", "traffic", "keeper")
     return {"damaged": True, **{name: found.get(name) for name in names}}
 
 

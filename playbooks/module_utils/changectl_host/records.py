@@ -130,7 +130,7 @@ def adopt(run: Run, lease: Record) -> None:
 
 def touched(run: Run) -> bool:
     """Whether the run did anything to a file or to the service, as far as its events tell."""
-    mine = ("write.intent", "restore.intent", "service.intent")
+    mine = ("write.intent", "restore.intent", "service.intent", "switch.intent")
     return any(event.get("event") in mine for event in run.events())
 
 

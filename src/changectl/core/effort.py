@@ -13,6 +13,7 @@ from changectl.core.fields import text_of
 from changectl.core.grammar import Fault, fault, faults, nearest
 from changectl.core.service import Service
 from changectl.core.source import Source
+from changectl.core.traffic_spec import NONE
 from changectl.core.trial_order import PAIRS, Times, length, pairs_within
 from changectl.core.units import format_duration, parse_duration
 
@@ -119,7 +120,12 @@ def check(effort: Effort, outage: float | None, source: Source, service: Service
     An instance that nothing takes out of traffic is stopped again and again by several pairs, so the plan has to say
     how long that may take in all.
     """
-    if effort.quick or outage is not None or service.traffic != "none":
+    if effort.observed_for is not None and service.traffic != NONE:
+        text = f"effort `{effort}` looks at live traffic, and `traffic` takes {service.service} out of it meanwhile"
+        hint = "write `effort: quick`: out of service it gets a load of its own, and nobody meets it"
+        yield source.problem(("effort",), f"{text}: together they are not supported in this version", hint)
+        return
+    if effort.quick or outage is not None or service.traffic != NONE:
         return
     message = f"effort `{effort}` starts {service.service} again for every phase, and nothing takes it out of service"
     hint = "add `outage: 30m`, the time that it may be stopped or loading in all, or write `effort: quick`"

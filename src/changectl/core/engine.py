@@ -161,6 +161,10 @@ class Engine(Protocol):
     failure_lines: Sequence[FailureLine]
     metric_table: MetricTable  # what its metrics page (`metrics` among `probes`) tells, by canonical names
 
+    @property
+    def healthy_status(self) -> int:
+        """Of the page `health` among `probes`, once the model can answer."""
+
     def setting(self, name: str) -> Setting:
         """Find a setting by canonical name, engine name, flag, environment variable or file key.
 

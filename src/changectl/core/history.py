@@ -42,6 +42,7 @@ from changectl.core.history_events import (
 from changectl.core.history_mix import Mix, mixes
 from changectl.core.history_runs import OPEN, RunSummary, StepSummary, open_work, runs
 from changectl.core.history_story import Entry, RunStory, StepStory, run_story
+from changectl.core.out_of_service import OutOfService
 
 __all__ = [
     "ARM",
@@ -142,6 +143,7 @@ class ServiceStatus:
     standing: RunSummary | None  # the newest run whose change is still in force
     open_runs: tuple[str, ...]  # begun, no end recorded, and not settled since
     needs_person: tuple[RunSummary, ...]  # ended with exit code 6, and not settled since
+    out: tuple[tuple[str, OutOfService], ...]  # run -> an instance that it left out of service, by the record
     kept_unjudged: tuple[str, ...]  # RUN/STEP, or RUN: accepted as found; not taken back, and no later run was judged
     mixes: tuple[Mix, ...] = ()  # what is not the same on all instances
 
@@ -169,6 +171,12 @@ def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
         standing=standing[-1] if standing else None,
         open_runs=tuple(run.run for run in own if run.unfinished),
         needs_person=tuple(run for run in own if run.needs_person),
+        out=tuple(
+            (run.run, one)
+            for place, run in enumerate(own)
+            for one in run.out
+            if not any(one.instance in later.took_out for later in own[place + 1 :])  # who took it out found it in
+        ),
         kept_unjudged=(*unjudged, *accepted),
         mixes=tuple(mixes(in_force)),
     )

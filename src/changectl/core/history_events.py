@@ -38,12 +38,17 @@ EVIDENCE: Final = "evidence"
 DISARM: Final = "disarm"
 WATCH: Final = "watch"
 OBSERVE: Final = "observe"
+DRAIN: Final = "drain"  # an instance out of service
+UNDRAIN: Final = "undrain"  # and back
 
 INTENT: Final = ".intent"
 OUTCOME: Final = ".outcome"
 
 # All that a list of runs needs; everything else of a run is read only for its story.
-SUMMARY_KINDS: Final = (RUN_OPENED, STEP_STARTED, CONTACT, VERDICT, WATCH + OUTCOME, STEP_CLOSED, RUN_CLOSED)
+SUMMARY_KINDS: Final = (
+    RUN_OPENED, STEP_STARTED, CONTACT, VERDICT, WATCH + OUTCOME, STEP_CLOSED, RUN_CLOSED, DRAIN + INTENT,
+    UNDRAIN + OUTCOME,
+)  # fmt: skip
 
 Outcome = Literal[
     "kept", "kept_unjudged", "kept_partly", "reverted", "revert_unverified", "revert_failed", "refused", "aborted"

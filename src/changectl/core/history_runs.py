@@ -10,6 +10,7 @@ from changectl.core import history_events as kinds
 from changectl.core.flagging import FAILURES_FLAG, FLAGGED_FAILURES
 from changectl.core.history_change import ChangeText, change_text, found_value
 from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of, texts_of
+from changectl.core.out_of_service import OutOfService, left_out
 from changectl.core.ports import Event
 from changectl.core.rollout import HAS_VALUE
 
@@ -94,6 +95,8 @@ class RunSummary:
     reverted_by: str | None = None  # the run that took this one back
     found_back_by: str | None = None  # the revert that found it taken back already and did nothing
     doubted_by: str | None = None  # the last revert of it, whose end is not recorded or not proven
+    out: tuple[OutOfService, ...] = ()  # instances that it left out of service, by its record
+    took_out: frozenset[str] = frozenset()  # instances that it found in service and took out
     settled_by: str | None = None  # of a run without a proven end: the run that took it back, or accepted what it left
 
     @property
@@ -188,6 +191,8 @@ def summarise(events: Sequence[Event]) -> RunSummary:
         reverts=text_of(body, "reverts") or None,
         extends=text_of(body, "extends") or None,
         incident=text_of(body, "incident"),
+        out=tuple(left_out(events).values()),
+        took_out=frozenset(text_of(event.body, "host") for event in events if event.kind == kinds.intent(kinds.DRAIN)),
     )
 
 

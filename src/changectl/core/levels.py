@@ -1,6 +1,7 @@
 """Which load levels a service really gets, and what of a plan could therefore never be judged.
 
-An instance that may be serving others gets the level called `low` and nothing else, unless its service allows more.
+An instance that may be serving others gets the level called `low` and nothing else, unless its service allows more, or
+takes it out of service for the trial.
 What a plan says about any other level would be promised and never seen, so it is refused while the plan is read.
 """
 
@@ -15,6 +16,7 @@ from changectl.core.metrics import Guard, MetricRef
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.source import Path, Source
+from changectl.core.traffic_spec import NONE
 from changectl.core.units import LevelLoad
 
 LOW = "low"  # the level that a serving instance may always get
@@ -24,7 +26,7 @@ DEFAULT_SECONDS = 20.0  # per level and phase, where neither service nor plan sa
 def measured(plan: Plan, service: Service) -> Mapping[str, LevelLoad]:
     """The levels that will be measured, in their order; empty: the service allows none of those that there are."""
     levels = plan.levels(service.conditions.levels)
-    if service.limits.load_on_live:
+    if service.limits.load_on_live or service.traffic != NONE:  # out of service, nobody else is served
         return levels
     return {name: load for name, load in levels.items() if name == LOW}
 

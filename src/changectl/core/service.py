@@ -10,7 +10,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    PlainValidator,
     PrivateAttr,
     SecretStr,
     ValidationInfo,
@@ -34,13 +33,14 @@ from changectl.core.fields import (
     some_levels,
     text_of,
 )
-from changectl.core.grammar import Fault, Grammar, fault, faults, not_yet, validate
+from changectl.core.grammar import Fault, Grammar, fault, faults, validate
 from changectl.core.instances import Instances
 from changectl.core.load_fields import Requests
 from changectl.core.metric_fields import Guards
 from changectl.core.service_parts import TENSORS, Engine, ManagerField
 from changectl.core.settings import Carrier
 from changectl.core.source import Source, read_yaml
+from changectl.core.traffic_spec import NONE, TrafficField
 
 
 class Model(Grammar):
@@ -111,13 +111,6 @@ def _caller(value: Any) -> str:
     return text
 
 
-def _traffic(value: Any) -> str:
-    if value != "none":
-        named = value if isinstance(value, str) else ", ".join(value) if isinstance(value, dict | list) else "this"
-        raise not_yet(f"traffic control (`{named}`)", "none", "leave `traffic` out, or write `traffic: none`")
-    return "none"
-
-
 class Service(Grammar):
     """One AI inference service on one or more hosts."""
 
@@ -132,9 +125,7 @@ class Service(Grammar):
     config: tuple[CarrierEntry, ...] = Field((), description="where its values live, strongest first")
     model: Model = Field(description="its model files", examples=["{path: /srv/models/chat, name: chat}"])
     auth: Auth | None = Field(None, description="how its requests are authorised")
-    traffic: Annotated[Literal["none"], PlainValidator(_traffic), WithJsonSchema({"enum": ["none"]})] = Field(
-        "none", description="how an instance is taken out of service"
-    )
+    traffic: TrafficField = Field(NONE, description="how an instance is taken out of service", examples=["none"])
     caller: Annotated[str, BeforeValidator(_caller), WithJsonSchema({"type": "string"})] | None = Field(
         None,
         description="host of the inventory that sends the load; default: each instance's own",

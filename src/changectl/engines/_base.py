@@ -27,6 +27,11 @@ class BaseEngine:
     failure_lines: Sequence[FailureLine] = _logs.COMMON
     metric_table: MetricTable = MetricTable()
 
+    @property
+    def healthy_status(self) -> int:
+        """As nearly all of them say it."""
+        return 200
+
     def setting(self, name: str) -> Setting:
         """Find a setting by canonical name, engine name, flag, environment variable or file key.
 

@@ -43,6 +43,11 @@ class Generic(BaseEngine):
         self.page = page
         self.metric_table = metrics
 
+    @property
+    def healthy_status(self) -> int:
+        """The declared one."""
+        return self.ready[2]
+
     def probes(
         self, endpoint: str, model_name: str | None, auth: Mapping[str, str] | None, *, answer: bool = True
     ) -> list[ProbeRequest]:

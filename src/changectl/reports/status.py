@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from changectl.core.history import Mix, RunSummary, ServiceStatus
+from changectl.core.out_of_service import OutOfService
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line
 from changectl.reports._runs import FORMAT, run_json
@@ -26,6 +27,10 @@ def as_json(services: Sequence[ServiceStatus], holders: Holders) -> dict[str, An
                 "open_runs": [{"run": run, "running": holders.get(run, False)} for run in status.open_runs],
                 "needs_person": [
                     {"run": run.run, "outcome": run.outcome, "next": _command(run)} for run in status.needs_person
+                ],
+                "out_of_service": [
+                    {"run": run, "instance": one.instance, "balancer": one.balancer, "since": one.since}
+                    for run, one in status.out
                 ],
                 "kept_unjudged": list(status.kept_unjudged),
                 "mixes": [
@@ -55,6 +60,7 @@ def as_blocks(services: Sequence[ServiceStatus], holders: Holders) -> list[Block
                 blocks.append(Command(f"changectl recover {run}", "- settle it by what its hosts say"))
         for open_run in status.needs_person:
             blocks += _person(open_run)
+        blocks += [_out(run, one) for run, one in status.out]
         flagged = [f"{status.last.run}/{step.number}" for step in status.last.steps if step.failures_flagged]
         blocks += [Line(f"{step}: more than 1 % of the requests failed", "warning") for step in flagged]
         for step in status.kept_unjudged:
@@ -74,6 +80,13 @@ def _mixed(mix: Mix) -> list[Block]:
         Command(f"changectl apply {shlex.quote(mix.plan)}", "- go on with the others, once the cause is mended"),
         Command(f"changectl revert {mix.run}", "- or take it back where that run kept it"),
     ]
+
+
+def _out(run: str, one: OutOfService) -> Line:
+    """An instance that gets no requests, as far as the record knows, and what puts it back."""
+    since = words.moment(one.since)
+    text = f"{one.instance} is out of service at {one.balancer} since {since} (run {run})"
+    return Line(f"{text}: the balancer puts it back by itself once it answers there", "warning")
 
 
 def _person(run: RunSummary) -> list[Block]:

@@ -12,6 +12,7 @@ from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError, Refused
 from changectl.core.observed import Capture
 from changectl.core.stopping import drain
+from changectl.workflow.balancer import gate_of
 from changectl.workflow.contact import Contact
 from changectl.workflow.hold import Hold, short
 from changectl.workflow.lease import HostLease
@@ -36,14 +37,26 @@ class Attempt(Hold):
     refused: bool = False
 
     @classmethod
-    def of(cls, contact: Contact, lease: HostLease, recorder: Recorder, tools: Tools) -> Attempt:
-        """The attempt that a step makes on an instance it contacted."""
+    def of(
+        cls, contact: Contact, lease: HostLease, recorder: Recorder, tools: Tools, *, spared: bool = False
+    ) -> Attempt:
+        """The attempt that a step makes on an instance it contacted.
+
+        Args:
+            contact: the instance.
+            lease: the right to act on its host.
+            recorder: the journal of the step.
+            tools: the ports.
+            spared: whether the plan allows that users notice it when the instance is out of service.
+        """
         target, wanted = contact.target, contact.wanted
+        name, slots = host_run_name(recorder.run, recorder.step), target.engine.capacity(contact.pages).slots
         return cls(
+            gate=gate_of(target, recorder, tools, name, spared=spared, slots=slots),
             target=target,
             recorder=recorder,
             tools=tools,
-            host_run_name=host_run_name(recorder.run, recorder.step),
+            host_run_name=name,
             lease=lease,
             observed=contact.observed,
             model=contact.model,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
+
+from changectl.workflow.lease import HostLease
 
 
 class Gate(Protocol):
@@ -16,6 +19,13 @@ class Gate(Protocol):
     def out_since(self) -> float | None:
         """Since when, by the monotonic clock, the instance is out of service; None: it is in."""
 
+    @property
+    def leases(self) -> Sequence[HostLease]:
+        """What is held where users are switched."""
+
+    def check(self) -> None:
+        """Raises Refused where it could not be taken out as things are now; nothing is changed."""
+
     def out(self) -> None:
         """Take it out, and prove that nothing is under way there any more.
 
@@ -24,6 +34,9 @@ class Gate(Protocol):
             NotKept: requests did not end in time; it is in service again.
             ChangectlError: the balancer did not do it.
         """
+
+    def insist(self) -> None:
+        """From here on the way back counts: what is under way is cut, if need be, and a gap in the record is no end."""
 
     def back(self) -> None:
         """Put it back. Raises ChangectlError: it is still out, until the balancer puts it back by itself."""
@@ -34,6 +47,13 @@ class OpenGate:
 
     controls = False
     out_since: float | None = None
+    leases: Sequence[HostLease] = ()
+
+    def check(self) -> None:
+        """Nothing to do."""
+
+    def insist(self) -> None:
+        """Nothing to do."""
 
     def out(self) -> None:
         """Nothing to do."""

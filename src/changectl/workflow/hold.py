@@ -124,6 +124,7 @@ class Hold:
     def insist(self) -> None:
         """From here on a record that cannot be written does not stop anything: the way back matters more."""
         self.recorder = self.lease.recorder = self.recorder.insisting()
+        self.gate.insist()
 
     def stand_down(self) -> None:
         """The saved configuration is proven to run: the dead-man is not needed any more."""

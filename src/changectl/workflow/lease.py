@@ -10,11 +10,11 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from changectl.core.errors import ContactLost, HostCallError, Locked
 from changectl.core.lease import Lease, length
-from changectl.core.ports import Beating, Event
+from changectl.core.ports import Beating, Event, HostAddress
 from changectl.workflow.actors import acted
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.target import Target
@@ -27,12 +27,30 @@ TRY_AGAIN = 1.0  # seconds between two tries to reach a host
 OTHERS = ("held", "armed_by_other")  # the host's words for: somebody else has it
 
 
+class Leased(Protocol):
+    """What a lease is taken on: a host, or one upstream of a balancer."""
+
+    @property
+    def name(self) -> str:
+        """As people and the record know it."""
+
+    @property
+    def address(self) -> HostAddress:
+        """The inventory host."""
+
+    def with_state(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of a host call, with what says where its records lie."""
+
+    def ask(self, call: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """One host call through the door."""
+
+
 @dataclass
 class HostLease:
     """The lease of one run folder on one host.
 
     Attributes:
-        target: any instance on the host.
+        target: any instance on the host, or a balancer's upstream.
         recorder: the journal of the run that acts.
         tools: the ports.
         run: the run folder on the host.
@@ -41,7 +59,7 @@ class HostLease:
         armed: whether the dead-man is armed; None: a play that should have armed it broke off.
     """
 
-    target: Target
+    target: Leased
     recorder: Recorder
     tools: Tools
     run: str

@@ -26,6 +26,7 @@ from changectl.workflow.recorder import Recorder
 from changectl.workflow.revert import accept
 from changectl.workflow.revert import exit_code as revert_exit_code
 from changectl.workflow.revert_order import KeptEdit, Revert
+from changectl.workflow.settled_traffic import settle
 from changectl.workflow.taking_back import holds_of, take_back
 from changectl.workflow.telling import with_teller
 from changectl.workflow.tools import Tools
@@ -62,6 +63,7 @@ def recover(order: OpenRun, placed: Sequence[Placed], tools: Tools, *, go_on: bo
         try:
             with ExitStack() as doors:
                 ending, ends = _settled(order, placed, recorder, tools, doors, go_on=go_on)
+            ending = replace(ending, text=ending.text + settle(placed, recorder, tools))
         except HostCallError as error:
             text = f"{error}\nThe run stays open. Mend that on the host, then: changectl recover {order.run}"
             again = f"changectl revert {order.folders_of} --accept-present --reason TEXT"

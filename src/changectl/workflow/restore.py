@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core.errors import ContactLost, HostCallError
@@ -11,7 +11,7 @@ from changectl.core.observed import Observed
 from changectl.workflow.hold import Hold
 from changectl.workflow.proof import is_final, verify
 from changectl.workflow.ready import Deadline, NotReady, Ready
-from changectl.workflow.traffic import back_in_service
+from changectl.workflow.traffic import back_if_possible, out_if_possible
 
 REVERTED = "reverted"
 UNVERIFIED = "revert_unverified"
@@ -30,6 +30,7 @@ class Restored:
 
     outcome: str  # reverted, revert_unverified, revert_failed or left_to_host
     detail: str
+    still_out: str = ""  # a sentence, also part of the detail, where the instance could not be put back into service
 
 
 def collect_evidence(hold: Hold, why: str) -> None:
@@ -114,6 +115,7 @@ def _not_restored(hold: Hold, error: Exception) -> Restored:
 
 def _bring_back(hold: Hold) -> Restored:
     target = hold.target
+    out_if_possible(hold)
     try:
         hold.restore()
     except ContactLost:
@@ -133,7 +135,8 @@ def _bring_back(hold: Hold) -> Restored:
         return Restored(UNVERIFIED, f"{target.name}: restored, but it cannot be watched: {error}")
     end = _prove(hold, ready)
     if end.outcome == REVERTED:
-        back_in_service(hold)
+        still_out = back_if_possible(hold)
+        end = replace(end, detail=end.detail + still_out, still_out=still_out)
         hold.stand_down()
     return end
 

@@ -39,6 +39,11 @@ class StepRun:
     ends: dict[str, str] = field(default_factory=dict)
 
     @property
+    def held(self) -> list[HostLease]:
+        """All leases of the step: those on the instances' hosts, and those on what spreads requests over them."""
+        return [*self.leases.values(), *(lease for attempt in self.attempts for lease in attempt.gate.leases)]
+
+    @property
     def judgements(self) -> list[Judgement]:
         """One of each instance that was tried; none in an incident."""
         return [trial.judgement for trial in self.trials.values() if trial.judgement is not None]

@@ -42,7 +42,7 @@ def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorde
     recorder.note("step.started", {"change": acceptance.step.change.describe()})
     run = StepRun(tools, recorder, acceptance)
     with ExitStack() as doors:
-        doors.enter_context(watching(tools, run.leases.values))
+        doors.enter_context(watching(tools, lambda: run.held))
         ending = _story(run, placed, doors)
         if not ending.outcome.in_force:
             _close(run, ending)
@@ -85,7 +85,7 @@ def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
             text = "the configuration already says so: nothing to do"
             return _close(run, Ending(Outcome.KEPT, "nothing_to_do", text))
         run.attempts = [
-            Attempt.of(contact, run.leases[contact.target.name], run.recorder, run.tools)
+            _attempt(run, contact)
             for contact in contacts
             if not contact.changes_nothing  # what has the value already is only looked at
         ]
@@ -111,6 +111,12 @@ def _recorded(run: StepRun, ending: Ending) -> Ending:
     except BaseException:
         run.ends.clear()
         raise
+
+
+def _attempt(run: StepRun, contact: Contact) -> Attempt:
+    acceptance = run.acceptance
+    spared = acceptance.plan.outage is not None or acceptance.incident is not None
+    return Attempt.of(contact, run.leases[contact.target.name], run.recorder, run.tools, spared=spared)
 
 
 def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
@@ -161,6 +167,8 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
         raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in failing), reason="precheck_failed")
     for attempt in run.attempts:
         attempt.require_restorable()
+        if incident is None:
+            attempt.gate.check()
 
 
 def _kept(run: StepRun) -> Ending:

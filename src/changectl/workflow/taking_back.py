@@ -13,6 +13,7 @@ from changectl.core.observed import Model, Observed
 from changectl.core.placing import Placed
 from changectl.core.stopping import drain
 from changectl.workflow.attempt import host_run_name
+from changectl.workflow.balancer import gate_of
 from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds
@@ -105,6 +106,7 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
     ]
     folder = host_run_name(run, edit.step)
     return Hold(
+        gate=gate_of(target, recorder, tools, host_run_name(recorder.run, recorder.step)),
         target=target,
         recorder=recorder,
         tools=tools,

@@ -20,6 +20,7 @@ from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import Ready
 from changectl.workflow.restore import collect_evidence
 from changectl.workflow.room import Room
+from changectl.workflow.staying_out import too_long_out
 
 Measured = Callable[[Letter, int, Start], Phase]
 Judge = Callable[[Sequence[TrialPhase], Sequence[int]], Judgement]
@@ -95,6 +96,7 @@ class Turns:
         judgement: Judgement | None = None
         while len(self.phases) < 2 * self.schedule[-1]:
             why = self.room.lacking(self.attempt, self._spare) if judgement is not None else None
+            why = why or too_long_out(self.attempt, self.running, self.room.times, judged=judgement is not None)
             if judgement is not None and why is not None:
                 judgement = replace(judgement, decision="policy", reasons=(why, *judgement.reasons))
                 break

@@ -55,6 +55,8 @@ def undo(run: StepRun, reason: str, text: str) -> Ending:
         return Ending(Outcome.REFUSED, reason, text)
     if run.acceptance.incident is not None:  # whether it answers now is not a matter of course
         text = run.tools.secrets.redactor.text("\n".join([text, *(end.detail for end in ends)]))
+    else:
+        text += run.tools.secrets.redactor.text("".join(end.still_out for end in ends))
     return Ending(Outcome.REVERTED, reason, text)
 
 

@@ -12,7 +12,8 @@ from tests.lab.harness.paths import CACHE, digest_of, made_once
 
 PACKAGES = (
     "systemd,systemd-sysv,dbus,openssh-server,python3,iproute2,procps,sudo,attr,acl,ca-certificates,"
-    "libgomp1,libnuma1"  # what the engines link to
+    "libgomp1,libnuma1,"  # what the engines link to
+    "nginx-light"  # the balancer; it runs where a test starts it
 )
 XLLAMACPP = "2026.10.11549"
 #: The interpreter of the hosts (Debian bookworm), for which the engine's wheel is chosen whatever runs the tests.
@@ -36,6 +37,7 @@ _SETUP = " && ".join(
         f'mkdir -p "$1{ENGINE_MOUNT}" "$1/{_LIBRARIES}"',
         f'echo {ENGINE_MOUNT} > "$1/{_LIBRARIES}/llama.pth"',
         f'chroot "$1" systemctl --quiet mask {_MASKED}',
+        'chroot "$1" systemctl --quiet disable nginx.service',
     )
 )
 

@@ -244,13 +244,32 @@ def test_a_token_in_clear_text_is_refused_and_not_repeated() -> None:
     assert "sk-very-secret" not in str(problems)
 
 
-def test_traffic_control_is_not_supported_yet() -> None:
-    problems = service_problems(SERVICE + "traffic: {nginx: {host: lb1}}\n")
+def test_haproxy_is_not_supported_yet() -> None:
+    problems = service_problems(SERVICE + "traffic: {haproxy: {host: lb1}}\n")
 
     assert only(problems)[1:3] == (
         "traffic",
-        "traffic control (`nginx`) is not supported in this version (supported: none)",
+        "traffic control by `haproxy` is not supported in this version (supported: none, nginx, command)",
     )
+
+
+@pytest.mark.parametrize(
+    ("traffic", "place", "said"),
+    [
+        ("{nginx: {host: lb1, file: a.conf, upstream: chat, member: gpu1}}", "traffic/nginx/file", "absolute"),
+        ("{nginx: {host: lb1, file: /a.conf, upstream: chat}}", "traffic/nginx/member", "missing"),
+        ("{command: {out: /opt/lb out}}", "traffic/command/in", "missing"),
+        ('{command: {out: "/opt/lb out | cat", in: /opt/lb in}}', "traffic/command/out", "shell"),
+        ("nginx", "traffic", "needs its settings"),
+        ("{command: {}, nginx: {}}", "traffic", "exactly one"),
+        ("{f5: {}}", "traffic/f5", "unknown"),
+    ],
+)
+def test_traffic_control_is_said_whole_and_in_one_way(traffic: str, place: str, said: str) -> None:
+    found = [problem for problem in service_problems(SERVICE + f"traffic: {traffic}\n") if problem.path == place]
+
+    assert found
+    assert said in str(found[0])
 
 
 @pytest.mark.parametrize("value", ["[a, b]", "{host: a}", '""', '"{{ near }}"'])

@@ -1,0 +1,259 @@
+"""Whatever stops an instance, users are kept away from it first, and it is back in service at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from tests.workflow.crash import Killed, die_before, settle
+from tests.workflow.fake_balancer import FILE, FakeBalancer
+from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
+
+from changectl.core.errors import ContactLost
+from changectl.core.history_runs import summarise
+from changectl.core.lifecycle import Outcome
+from changectl.core.ports import HostAddress
+from changectl.workflow.apply import apply
+from changectl.workflow.revert import revert
+from changectl.workflow.revert_order import what_to_revert
+
+TRAFFIC = f"""\
+traffic: {{nginx: {{host: lb1, file: {FILE}, upstream: chat, member: "{{{{ ansible_host }}}}:8080"}}}}
+drain: 30s
+"""
+TRIAL = """\
+version: 1
+service: chat
+reason: a story
+effort: standard
+steps:
+  - change: {{parameter: {{name: parallel, to: {slots}}}}}
+    expect: neutral
+"""
+SAME = 5
+BUSY = "llamacpp:requests_processing 4\nllamacpp:requests_deferred 3\n"
+
+
+class Behind(Stage):
+    """Two instances behind a balancer; every time that a service is stopped, somebody looks who gets requests."""
+
+    def __init__(self, more: str = "", names: tuple[str, ...] = ("gpu1", "gpu2")) -> None:
+        listed = ", ".join(f'{{host: {name}, endpoint: "http://127.0.0.1:8080"}}' for name in names)
+        text = SERVICE.replace('{group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}', f"[{listed}]")
+        super().__init__(names, service_text=text.replace("limits:", f"{TRAFFIC}limits:").replace(
+            "{load_on_live: true}", f"{{load_on_live: true{more}}}"))  # fmt: skip
+        self.balancer = FakeBalancer("lb1", self.world, dict(self.hosts))
+        self.addresses.append(HostAddress("lb1", {"ansible_host": "lb1"}))
+        self.hosts_and_balancer: dict[str, Any] = {**self.hosts, "lb1": self.balancer}
+        self.doors.hosts = self.playbooks.hosts = self.hosts_and_balancer
+        self.stopped_in_service: list[str] = []
+        self.stopped = 0
+        for name, host in self.hosts.items():
+            host.on_stop = lambda _, name=name: self._look(name)  # type: ignore[misc]
+
+    def _look(self, name: str) -> None:
+        self.stopped += 1
+        if name not in self.balancer.out():
+            self.stopped_in_service.append(name)
+
+    @property
+    def users_noticed_nothing(self) -> bool:
+        return self.stopped > 0 and self.stopped_in_service == [] and self.balancer.file == self.balancer.before
+
+
+def test_a_kept_change_takes_one_instance_after_the_other_out_and_puts_it_back() -> None:
+    stage = Behind()
+    end = stage.apply(BETTER)
+
+    assert end.exit_code == 0
+    assert stage.users_noticed_nothing
+    assert [body["host"] for body in stage.journal.bodies("drain.intent")] == ["gpu1", "gpu2"]
+    assert [body["ok"] for body in stage.journal.bodies("undrain.outcome")] == [True, True]
+    assert stage.balancer.keeper.holder is None
+    assert stage.balancer.keeper.armed == {}
+    assert summarise(stage.journal.lines).out == ()
+
+
+def test_a_change_that_is_not_kept_is_taken_back_out_of_service() -> None:
+    stage = Behind()
+
+    assert stage.apply(WORSE).last.outcome is Outcome.REVERTED
+    assert stage.users_noticed_nothing
+    assert stage.serving_as_before()
+
+
+def test_a_trial_of_several_pairs_needs_no_outage_and_users_do_not_see_it() -> None:
+    stage = Behind()
+    end = apply(stage.order(TRIAL.format(slots=SAME)), stage.tools)
+
+    assert end.exit_code == 0
+    assert stage.users_noticed_nothing
+    assert len(stage.journal.bodies("drain.intent")) == 2
+
+
+def test_where_a_time_out_is_limited_the_instance_serves_between_two_pairs_on_the_saved_configuration() -> None:
+    stage = Behind(", max_out: 30s")
+    serving: list[str] = []
+    stage.balancer.on_switch = lambda call: serving.extend(
+        host.process.argv[-1] for host in stage.hosts.values() if call == "put_back" and host.process
+    )
+    end = apply(stage.order(TRIAL.format(slots=SAME)), stage.tools)
+
+    assert end.exit_code in (0, 5)
+    assert stage.users_noticed_nothing
+    assert len(stage.journal.bodies("drain.intent")) > 2
+    assert set(serving[:2]) == {"4"}
+
+
+def test_a_revert_takes_the_instances_out_too() -> None:
+    stage = Behind()
+    stage.apply(BETTER)
+    stage.stopped = 0
+    order = what_to_revert("R1", stage.journal.events("R1"), "it was a mistake")
+    _, ending = revert(order, stage.placed, None, stage.tools)
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.stopped == 2
+    assert stage.users_noticed_nothing
+
+
+@pytest.mark.parametrize(
+    ("reason", "spoil"),
+    [
+        ("last_member", lambda lb: lb.unreachable.add("gpu2")),
+        ("last_member", lambda lb: setattr(lb, "file", lb.file.replace(b"gpu2:8080 weight=2", b"gpu2:8080 down"))),
+        ("others_unknown", lambda lb: lb.metrics.update(gpu2="nothing_of_use 1\n")),
+        ("others_full", lambda lb: lb.metrics.update(gpu1=BUSY)),
+        ("pending_reload", lambda lb: lb.pending.append(FILE)),
+        ("edit_refused", lambda lb: setattr(lb, "file", b"upstream other {}\n")),
+    ],
+)  # fmt: skip
+def test_what_would_leave_users_without_service_is_refused_before_anything_is_touched(reason: str, spoil: Any) -> None:
+    stage = Behind()
+    spoil(stage.balancer)
+    before = stage.balancer.file
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (3, reason)
+    assert stage.stopped == 0
+    assert stage.balancer.file == before
+    assert stage.journal.bodies("drain.intent") == []
+
+
+def test_with_an_outage_in_the_plan_the_last_member_may_go_out() -> None:
+    stage = Behind(names=("gpu1",))
+    text = TRIAL.format(slots=SAME).replace("effort: standard", "effort: standard\noutage: 30m")
+
+    assert apply(stage.order(text), stage.tools).exit_code == 0
+    assert stage.users_noticed_nothing
+
+
+def test_an_instance_whose_requests_do_not_end_goes_back_and_is_not_stopped() -> None:
+    stage = Behind()
+    stage.balancer.connections = [1] * 200
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (3, "not_drained")
+    assert stage.stopped == 0
+    assert stage.balancer.file == stage.balancer.before
+    assert summarise(stage.journal.lines).out == ()
+
+
+def test_requests_in_work_are_waited_for() -> None:
+    stage = Behind()
+    stage.balancer.connections = [2, 1, 1]
+
+    assert stage.apply(BETTER).exit_code == 0
+    assert stage.users_noticed_nothing
+
+
+def test_a_switch_that_nginx_does_not_take_ends_the_step_with_nothing_touched() -> None:
+    stage = Behind()
+    stage.balancer.refuses = "nginx does not take its configuration"
+    end = stage.apply(BETTER)
+
+    assert end.exit_code == 3
+    assert stage.stopped == 0
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.balancer.keeper.holder is None
+
+
+def test_a_member_that_somebody_took_out_stays_out() -> None:
+    stage = Behind()
+    stage.balancer.file = stage.balancer.before = stage.balancer.file.replace(
+        b"gpu1:8080 weight=2;", b"gpu1:8080 down;"
+    )
+    end = stage.apply(BETTER)
+
+    assert end.last.reason in ("kept", "last_member")
+    assert stage.balancer.file == stage.balancer.before
+
+
+def test_somebody_elses_edit_of_the_very_line_stays_and_only_our_word_goes() -> None:
+    stage = Behind(names=("gpu1", "gpu2"))
+
+    def edit(call: str) -> None:
+        if call == "put_back" and b"weight=9" not in stage.balancer.file:
+            stage.balancer.file = stage.balancer.file.replace(b"gpu1:8080 weight=2", b"gpu1:8080 weight=9")
+
+    stage.balancer.on_switch = edit
+    assert stage.apply(BETTER).exit_code == 0
+    assert stage.balancer.file == stage.balancer.before.replace(b"gpu1:8080 weight=2", b"gpu1:8080 weight=9")
+
+
+def test_a_dead_man_that_was_faster_costs_nothing() -> None:
+    stage = Behind()
+    fired = False
+
+    def hurry(call: str) -> None:
+        nonlocal fired
+        if call == "put_back" and not fired:
+            fired = True
+            stage.balancer.lease_runs_out()
+            stage.balancer.keeper.require("lb1", "?", 0)
+
+    stage.balancer.on_switch = hurry
+    assert stage.apply(BETTER).exit_code == 0
+    assert stage.balancer.file == stage.balancer.before
+
+
+def test_a_balancer_that_is_lost_on_the_way_back_is_told_and_the_saved_configuration_is_back_all_the_same() -> None:
+    stage = Behind()
+
+    def lost(call: str) -> None:
+        if call == "put_back":
+            raise ContactLost("lb1: gone")
+
+    stage.balancer.on_switch = lost
+    end = stage.apply(WORSE)
+
+    assert end.last.outcome is Outcome.REVERTED
+    assert "still out of service" in end.last.text
+    assert stage.serving_as_before()
+    assert [one.instance for one in summarise(stage.journal.lines).out] == ["gpu1"]
+    assert "R1.1.1" in stage.balancer.keeper.armed
+
+
+@pytest.mark.parametrize("dead_man", [False, True])
+@pytest.mark.parametrize(
+    "moment", ["play lb1 traffic", "journal drain.outcome", "journal drained.outcome", "play gpu1 apply",
+               "journal measure.intent", "journal undrain.intent", "journal undrain.outcome", "journal disarm.intent"]
+)  # fmt: skip
+def test_wherever_the_controller_dies_recover_leaves_every_instance_in_service(moment: str, dead_man: bool) -> None:
+    stage = Behind()
+    stage.world.before = die_before(stage.world, lambda name, _: name == moment)
+    with contextlib.suppress(Killed):
+        stage.apply(BETTER)
+    stage.world.before = lambda name: None
+    if dead_man:
+        for host in stage.hosts.values():
+            host.lease_runs_out()
+        stage.balancer.lease_runs_out()
+    stage.stopped_in_service.clear()
+    settle(stage)
+
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.balancer.keeper.armed == {}
+    assert stage.stopped_in_service == []
+    assert summarise(stage.journal.lines).out == ()
