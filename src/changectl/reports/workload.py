@@ -45,7 +45,7 @@ def figures(entries: Entries) -> dict[str, dict[str, float]]:
 
 def as_json(entries: Entries, file: str | None, drawn: Drawn | None = None) -> dict[str, Any]:
     """The document of `changectl workload ... --json`."""
-    document: dict[str, Any] = {"format": FORMAT, "file": file, **_counts(entries), "lengths": figures(entries)}
+    document: dict[str, Any] = {"format": FORMAT, "exit_code": 0, "file": file, **_counts(entries), "lengths": figures(entries)}
     if drawn is not None:
         document |= {
             "seed": drawn.seed,

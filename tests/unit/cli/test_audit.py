@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from tests.unit.cli.cli_runner import Run
+from tests.unit.cli.documents import fits
 from tests.unit.store.records import CUT, Record, build, unguarded
 
 from changectl.cli._witnesses import ask_hosts
 from changectl.core.errors import ContactLost, HostCallError
 from changectl.core.ports import HostAddress, Json, Progress
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/records.schema.json").read_text())
 NOBODY = "[all]\nfar ansible_host=127.0.0.1 ansible_port=1 ansible_user=nobody\n"  # nothing listens there
 
 
@@ -30,11 +29,6 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Record:
     (tmp_path / "hosts.ini").write_text(NOBODY)
     monkeypatch.chdir(tmp_path)
     return build(tmp_path / ".changectl")
-
-
-def fits(document: Any, name: str) -> None:
-    which = {"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"], "$schema": SCHEMA["$schema"]}
-    jsonschema.validate(document, which, cls=jsonschema.Draft202012Validator)
 
 
 def test_without_a_host_it_is_linked_and_complete_and_says_that_nobody_witnesses_it(record: Record, run: Run) -> None:

@@ -13,6 +13,7 @@ import click
 import jsonschema
 import pytest
 from tests.unit.cli.cli_runner import Run
+from tests.unit.cli.documents import SCHEMA, fits
 from tests.workflow.crash import killed_at, settle
 from tests.workflow.stage import BETTER, WORSE, Stage, plan_text
 
@@ -26,16 +27,8 @@ from changectl.workflow import apply as applying
 from changectl.workflow import revert as reverting
 from changectl.workflow.preview import preview
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/records.schema.json").read_text())
 PLAN = "changeplans/0001-more-sequences.yml"
 START = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
-
-
-def fits(document: Any, name: str) -> None:
-    """The document as it would be read, held against its definition."""
-    read = json.loads(json.dumps(document, allow_nan=False))
-    which = {"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"], "$schema": SCHEMA["$schema"]}
-    jsonschema.validate(read, which, cls=jsonschema.Draft202012Validator)
 
 
 def at_their_times(events: list[Event]) -> list[Event]:

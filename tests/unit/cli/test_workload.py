@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.cli.cli_runner import Run
+from tests.unit.cli.documents import fits
 
 LOG = "\n".join(
     [
@@ -36,6 +37,7 @@ def test_a_sample_of_every_kind_can_be_shown(here: Path, run: Run, kind: str) ->
     shown = run("workload", "show", "new.jsonl", "--json")
 
     assert (shown.code, shown.json["lines"]) == (0, 32)
+    fits(shown.json, "workload")
     assert bool(shown.json["lengths"]) is (kind != "kserve")
 
 
@@ -88,6 +90,7 @@ def test_json_says_the_same_in_one_document(here: Path, run: Run) -> None:
     assert (ended.json["found"], ended.json["lines"], ended.json["requests"]) == (50, 50, 50)
     assert ended.json["left_out"] == {"no JSON object": [51], "what looks like a secret": [52]}
     assert ended.json["max_tokens_from"] == {"assumed": 50}
+    fits(ended.json, "workload")
 
 
 @pytest.mark.parametrize(
