@@ -14,6 +14,7 @@ from tests.lab.harness.services import LlamaService
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(360, func_only=True)]
 ServiceMaker = Callable[..., LlamaService]
 TRAFFIC = f'traffic: {{nginx: {{host: c1, file: {FILE}, upstream: chat, member: "{{{{ ansible_host }}}}:8000"}}}}\n'
+TOO_MUCH = "{parameter: {name: predict, from: absent, to: 3000000000}}"  # a whole number, and more than it takes
 CHANGE = "{{parameter: {{name: parallel, from: 4, to: {to}}}}}"
 
 
@@ -42,14 +43,12 @@ def test_a_kept_change_loses_no_request_of_live_clients(desk: Desk, pair: list[L
     plan = desk.plan(CHANGE.format(to=6), requests=20, more=f"    accept: {ANY_FIGURES}\n")
 
     with clients(nginx.url) as counted:
-        ended = desk.measured(plan, 0, timeout=330)
+        desk.measured(plan, 0, timeout=330)
 
     assert counted.good > 20
     assert counted.lost == []
     assert [one.get("/props")["total_slots"] for one in pair] == [6, 6]
     assert nginx.stat() == before
-    kinds = [event["kind"] for event in desk.show(ended.document["run"]["run"]).get("events", [])]
-    assert "drain.intent" in kinds or not kinds
 
 
 def test_a_change_that_does_not_start_is_taken_back_and_loses_no_request(
@@ -59,7 +58,7 @@ def test_a_change_that_does_not_start_is_taken_back_and_loses_no_request(
     before = nginx.stat()
 
     with clients(nginx.url) as counted:
-        desk.apply(desk.plan("{parameter: {name: cache-type-k, from: absent, to: q3_nonsense}}"), timeout=330).expect(4)
+        desk.measured(desk.plan(TOO_MUCH, more=f"    accept: {ANY_FIGURES}\n"), 4, timeout=330)
 
     assert counted.good > 5
     assert counted.lost == []
