@@ -37,7 +37,7 @@ lint: $(VENV)/.ready ## ruff, mypy --strict, ansible-lint (production)
 bench: $(VENV)/.ready ## Speed and size, side by side with rivals
 	$(BIN)/python -m tests.bench
 
-faults: $(VENV)/.ready ## Interrupt runs at every event and in every state, here and on the lab's hosts (about 90 minutes)
+faults: $(VENV)/.ready ## Interrupt runs at every event and in every state, here and on the lab's hosts (about 60 minutes)
 	$(BIN)/python -m tests.faults
 
 lab: $(VENV)/.ready ## Boot the lab's hosts and keep them until Ctrl-C
