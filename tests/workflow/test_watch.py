@@ -105,14 +105,15 @@ def fails_to_answer(host: FakeHost) -> None:
         (fails_to_answer, "watch_failures", "it gave no real answer"),
         (lambda host: host.counters.update(oom_kill=4), "watch_memory", "for lack of memory"),
         (lambda host: host.kernel_log.append("NVRM: Xid 79"), "watch_device", "NVRM: Xid 79"),
+        (lambda host: host.log.append("CUDA error: an illegal memory access"), "watch_device", "illegal memory access"),
     ],
-    ids=["restarted", "gone", "failure line", "silent", "memory ran out", "device"],
+    ids=["restarted", "gone", "failure line", "silent", "memory ran out", "driver", "device"],
 )
 def test_what_breaks_while_it_is_watched_brings_the_saved_configuration_back(
     happens: Callable[[FakeHost], None], reason: str, told: str
 ) -> None:
     stage = Stage()
-    meanwhile(stage, happens)
+    meanwhile(stage, happens, after=32.0)  # between two looks at the host
     end = watching(stage)
 
     assert (end.exit_code, end.last.outcome, end.last.reason) == (4, Outcome.REVERTED, reason)

@@ -23,6 +23,7 @@ KNOWN = 200  # requests of the saved configuration whose share has a bound worth
 MORE_FAILURES = 0.005  # beyond the saved configuration's share: the default margin of failures
 MORE_PREEMPTIONS = 0.05
 MOST = 0.9  # a limit beyond it is none that could be broken
+LEAST = 1e-4  # no bet can be held against a share of 0: one request in ten thousand stands for none
 _MB = 1e6
 
 
@@ -83,7 +84,7 @@ def _limit(name: str, reason: str, allowed: Sequence[float], more: float, words:
     known = before.counts.get(name, Count(0, 0))
     known = Count(min(known.failed, known.n), known.n)
     was = upper(known, ALPHA) if known.n >= KNOWN else known.share
-    return ShareLimit(name, reason, min(MOST, max(*allowed, was + more)), words)
+    return ShareLimit(name, reason, min(MOST, max(LEAST, *allowed, was + more)), words)
 
 
 @dataclass

@@ -45,7 +45,8 @@ def figures(entries: Entries) -> dict[str, dict[str, float]]:
 
 def as_json(entries: Entries, file: str | None, drawn: Drawn | None = None) -> dict[str, Any]:
     """The document of `changectl workload ... --json`."""
-    document: dict[str, Any] = {"format": FORMAT, "exit_code": 0, "file": file, **_counts(entries), "lengths": figures(entries)}
+    counts, spread = _counts(entries), figures(entries)
+    document: dict[str, Any] = {"format": FORMAT, "exit_code": 0, "file": file, **counts, "lengths": spread}
     if drawn is not None:
         document |= {
             "seed": drawn.seed,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from changectl.core.errors import ContactLost
 from changectl.core.incident import failure_line
+from changectl.core.judgement import HardEvent
 from changectl.core.lifecycle import (
     DIED,
     WATCH_DEVICE,
@@ -33,7 +34,9 @@ from changectl.workflow.watch_look import before_the_change, counted, live, real
 
 LOOK = 1.0  # seconds between two looks at process and log
 EVERY = 5.0  # seconds between two real answers, and between two looks at the engine's counters and at the host
-_EVENTS = {"oom_kill": WATCH_MEMORY, "gpu_error": WATCH_DEVICE}  # the causes first; every other event is the process's
+# The causes first; every other event is the process's.
+_EVENTS = {"oom_kill": WATCH_MEMORY, "gpu_out_of_memory": WATCH_MEMORY, "gpu_error": WATCH_DEVICE,
+           "device_error": WATCH_DEVICE}  # fmt: skip
 _MB = 1e6
 
 
@@ -97,6 +100,7 @@ class _Instance:
     lost: int = 0
     asked: float = -EVERY
     silent: float = 0.0  # seconds without contact
+    unread: list[str] = field(default_factory=list)  # of the log: lines that no look at the host went with yet
     _patient_until: float | None = None
 
     def __str__(self) -> str:
@@ -125,6 +129,7 @@ class _Instance:
         target, first = self.attempt.target, self.first.status
         status = target.status(self.cursor)
         self.cursor = status.cursor or self.cursor
+        self.unread += status.log
         broken = status.identity != first.identity or (status.restarts or 0) > (first.restarts or 0)
         due = elapsed - self.asked >= EVERY
         host = HostFacts.read(target.host_answer(since=first.now)) if broken or due else None
@@ -145,7 +150,10 @@ class _Instance:
         """Raises NotKept where the process is another one, memory ran out, a device failed, or the log tells of it."""
         line = failure_line(status.log, self.attempt.target.engine.failure_lines)
         because = f": {line}" if line else ""
-        events = hard_events(self.first, Look(status, host), "B", "") if host is not None else ()
+        events: tuple[HardEvent, ...] = ()
+        if host is not None:
+            whole = status.model_copy(update={"log": self.unread})
+            events, self.unread = hard_events(self.first, Look(whole, host), "B", ""), []
         for event in sorted(events, key=lambda event: event.code not in _EVENTS):
             raise self._broke(_EVENTS.get(event.code, WATCH_PROCESS), elapsed, f"{event.text}{because}")
         if broken:

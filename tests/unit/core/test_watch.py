@@ -48,6 +48,12 @@ def test_a_few_requests_before_the_change_do_not_make_the_limit_wide() -> None:
     assert by_name(limits([], Live(counts={"failures": Count(0, 5)}))) == {"failures": 0.01}
 
 
+def test_a_limit_of_no_failure_at_all_can_be_held() -> None:
+    (failures,) = limits([parse_guard("failures", "<= 0%")], NOTHING)
+    assert seen(watch(failures), "failures", *[(0, 50)] * 20) is None
+    assert seen(watch(failures), "failures", *[(10, 50)] * 6)
+
+
 def test_of_several_levels_limits_the_loosest_counts_since_live_load_has_no_levels() -> None:
     slo = [parse_guard("ttft_user_p95 at peak", "<= 2s"), parse_guard("ttft_user_p95 at low", "<= 300ms")]
     (failures, slow) = limits(slo, NOTHING)
