@@ -47,6 +47,21 @@ def test_gross_harm_under_live_traffic_is_taken_back(changed: dict[str, float], 
     assert stage.unchanged()
 
 
+def test_what_differs_beside_the_change_makes_the_two_times_incomparable() -> None:
+    stage = live_stage(Users())
+
+    def before(name: str) -> None:
+        if is_new(stage.host):
+            stage.host.boot = "another"
+
+    stage.world.before = before
+    end = applied(stage, "{observe: 5m}")
+    assert end.last.outcome is Outcome.REVERTED
+    assert end.last.reason == "invalid", end.last.text
+    assert "undeclared difference: boot" in end.last.text
+    assert stage.unchanged()
+
+
 def test_too_little_live_traffic_is_no_pass_and_nothing_is_changed_for_it() -> None:
     stage = live_stage(Users(rate=0.02))
     end = applied(stage, "{observe: 5m}")

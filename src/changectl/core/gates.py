@@ -23,6 +23,17 @@ LEAST_STREAMS = 2 / 3  # of a closed level's streams, under way at a time: below
 LEAST_TIME = 0.95  # of the time that a closed level was to last
 
 
+def conditions_apart(undeclared: Sequence[Difference], unread: Sequence[str]) -> list[Reason]:
+    """What more than the declared change may lie between two phases: what differs, and what nobody read."""
+    reasons = [Reason("conditions_differ", f"undeclared difference: {difference}") for difference in undeclared]
+    reasons += [
+        Reason("conditions_unknown", f"not known in both measurements: {name}")
+        for name in unread
+        if must_be_known(name)
+    ]
+    return reasons
+
+
 def not_comparable(
     before: Measurement,
     after: Measurement,
@@ -31,12 +42,7 @@ def not_comparable(
     unread: Sequence[str] = (),
 ) -> list[Reason]:
     """Why the two must not be compared; empty: they may. `unread` names the conditions that a phase lacks."""
-    reasons = [Reason("conditions_differ", f"undeclared difference: {difference}") for difference in undeclared]
-    reasons += [
-        Reason("conditions_unknown", f"not known in both measurements: {name}")
-        for name in unread
-        if must_be_known(name)
-    ]
+    reasons = conditions_apart(undeclared, unread)
     for name, measurement in (("before", before), ("after", after)):
         reasons += [
             Reason("measurement_failed", f"the measurement {name}: {problem}") for problem in measurement.invalid

@@ -219,16 +219,22 @@ def _too_much_missing(level: LevelMeasurement, metric: Metric) -> str:
 
 def failure_row(pairs: Sequence[Levels], level: Levels | None) -> Row:
     """The share of failures, of one level or pooled: harm is 5 points more with a one-sided Fisher p below 1 %."""
-    failed = [sum(pair[side].failed for pair in pairs) for side in (0, 1)]
-    total = [sum(pair[side].n for pair in pairs) for side in (0, 1)]
+    before, after = (
+        Count(sum(pair[side].failed for pair in pairs), sum(pair[side].n for pair in pairs)) for side in (0, 1)
+    )
+    return share_row(before, after, level)
+
+
+def share_row(before: Count, after: Count, level: Levels | None) -> Row:
+    """A share of requests by the rule of failures, under their name."""
     metric = METRICS["failures"]
     limit = f"less than {FAILURE_POINTS * 100:g} points more, or p at least {FISHER_P:g}"
-    if not total[0] or not total[1]:
+    if not before.n or not after.n:
         return row(metric, None, level, (None, None), limit, "no data", "no requests", gap=True)
-    shares = (failed[0] / total[0], failed[1] / total[1])
+    shares = (before.share, after.share)
     if shares[1] - shares[0] < FAILURE_POINTS:
         return row(metric, None, level, shares, limit, "within")
-    p = fisher(Count(failed[0], total[0]), Count(failed[1], total[1]))
+    p = fisher(before, after)
     return row(metric, None, level, shares, limit, "breach" if p < FISHER_P else "within", f"p = {p:.2g}")
 
 

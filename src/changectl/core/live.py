@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from changectl.core.engine_page import EnginePage
 from changectl.core.engine_window import BEGAN_ANEW, Bound, EngineWindow, window
 from changectl.core.host_window import HostWindow, Json, host_window
+from changectl.core.live_counts import failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,8 @@ class LiveSample:
 
     @property
     def errors(self) -> float | None:
-        """Requests that ended badly, since the process started: by the engine, else by the status of its answers."""
-        found = self.engine.value("requests_failed")
-        return found if found is not None else self.engine.value("http_errors")
+        """Requests that ended badly, since the process started: by the engine, or by the status of its answers."""
+        return failures(self.engine.value)
 
     @property
     def service_memory(self) -> int | None:
@@ -87,8 +87,7 @@ class LiveWindow:
     @property
     def errors(self) -> float | None:
         """Requests that ended badly in between."""
-        found = self.engine.gain("requests_failed")
-        return found if found is not None else self.engine.gain("http_errors")
+        return failures(self.engine.gain)
 
     @property
     def answered(self) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from changectl.core.engine_page import Buckets, EnginePage, Reading
 from changectl.core.metrics import Guard
@@ -18,22 +18,35 @@ TIMES: Mapping[str, Sequence[str]] = {
     "e2e_user": ("e2e_time",),
     "e2e_sent": ("e2e_time",),
 }
+Figure = Callable[[str], float | None]  # a canonical name -> its value on a page, or its growth between two
+_FAILED = ("requests_failed", "http_errors")
 BEYOND = {"p50": 0.5, "p95": 0.05, "p99": 0.01}  # the share of requests that a limit on a percentile lets be slower
 
 
-def ended(page: EnginePage) -> Count | None:
-    """Requests that ended since the process began, and those of them that failed; None: not exposed.
+def failures(value: Figure) -> float | None:
+    """Requests that failed, as the engine counts them; None: not exposed.
 
-    What clients gave up is neither.
+    What the engine ended with an error comes to clients as a status of 500 or above as a rule, and what the server in
+    front of it refused has that status only. So the larger of the two is meant, and not their sum.
     """
-    good, failed = page.value("requests_ok"), page.value("requests_failed")
-    failed = page.value("http_errors") if failed is None else failed
+    return max(known) if (known := [found for name in _FAILED if (found := value(name)) is not None]) else None
+
+
+def ended(value: Figure) -> Count | None:
+    """Requests that ended, and those of them that failed; None: not exposed. What clients gave up is neither."""
+    good, failed = value("requests_ok"), failures(value)
     return None if good is None or failed is None else Count(failed, good + failed)
+
+
+def given_up(value: Figure) -> Count | None:
+    """Requests that came to an end of any kind, and those of them that clients gave up; None: not exposed."""
+    requests, aborted = ended(value), value("requests_aborted")
+    return None if requests is None or aborted is None else Count(aborted, requests.n + aborted)
 
 
 def counts(page: EnginePage, slo: Sequence[Guard]) -> dict[str, Count]:
     """All shares that the engine counts, since the process began: `failures`, `preemptions`, each limit by its name."""
-    found = {} if (requests := ended(page)) is None else {"failures": requests}
+    found = {} if (requests := ended(page.value)) is None else {"failures": requests}
     preempted = page.value("preemptions")
     if requests is not None and preempted is not None:
         found["preemptions"] = Count(preempted, requests.n)
@@ -46,14 +59,20 @@ def counts(page: EnginePage, slo: Sequence[Guard]) -> dict[str, Count]:
 
 def slow(slo: Sequence[Guard]) -> dict[str, Guard]:
     """The limits on percentiles of a latency, by name; where levels have limits of their own, the loosest of them."""
+    timed = [guard for guard in slo if guard.ref.metric.unit == SECONDS and guard.ref.statistic in BEYOND]
+    return {guard.ref.name: guard for guard in loosest(timed)}
+
+
+def loosest(guards: Sequence[Guard]) -> list[Guard]:
+    """The limits of the whole service, and of those of single levels the loosest of each name: users have no levels."""
     found: dict[str, Guard] = {}
-    for guard in slo:
+    for guard in guards:
         name = guard.ref.name
-        if guard.ref.metric.unit != SECONDS or guard.ref.statistic not in BEYOND:
-            continue
-        if name not in found or guard.limit.value > found[name].limit.value:
+        if guard.ref.level and (name not in found or not found[name].limit.holds(guard.limit.value)):
             found[name] = guard
-    return found
+    whole = [guard for guard in guards if not guard.ref.level]
+    named = {guard.ref.name for guard in whole}
+    return [*whole, *(guard for name, guard in found.items() if name not in named)]
 
 
 def time_of(readings: Mapping[str, Reading], metric: str) -> Reading | None:

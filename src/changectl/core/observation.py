@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from changectl.core import flagging, harm
+from changectl.core.conditions import Difference
 from changectl.core.engine_window import EngineWindow
-from changectl.core.judgement import HardEvent, Judgement, Reason, Row, State, Verdict
-from changectl.core.live_counts import TIMES, time_of
+from changectl.core.gates import conditions_apart
+from changectl.core.judgement import HardEvent, Judgement, Reason, Row, Verdict
+from changectl.core.live_counts import TIMES, ended, given_up, time_of
+from changectl.core.live_rows import NO_EVIDENCE, answers_row, default_rows, given_up_row, guard_rows, unlike
 from changectl.core.measured import LevelMeasurement, Measurement
-from changectl.core.metrics import METRICS, Expectation, Guard
-from changectl.core.proportions import Count, lower
+from changectl.core.metrics import Expectation, Guard
+from changectl.core.proportions import Count
 from changectl.core.units import format_change
 
 LIVE = "live"  # what stands where a trial has the name of a level
-UNLIKE = 1.5  # times as many requests a second: then their times are not compared
-UNEQUAL = 0.10  # the same of tokens per request
-_STATISTIC_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,12 @@ class Observation:
     @property
     def ended(self) -> Count | None:
         """Requests that ended, and those of them that failed; None: the engine does not count them."""
-        good, failed = self.window.gain("requests_ok"), self.window.gain("requests_failed")
-        failed = self.window.gain("http_errors") if failed is None else failed
-        return None if good is None or failed is None else Count(failed, good + failed)
+        return ended(self.window.gain)
+
+    @property
+    def given_up(self) -> Count | None:
+        """Requests that came to an end of any kind, and those of them that clients gave up; None: not counted."""
+        return given_up(self.window.gain)
 
     @property
     def measurement(self) -> Measurement:
@@ -91,6 +94,9 @@ def judge_observed(
     service_class: str = "interactive",
     guards: Sequence[Guard] = (),
     expect: Sequence[Expectation] = (),
+    undeclared: Sequence[Difference] = (),
+    unread: Sequence[str] = (),
+    changes_answers: bool = False,
 ) -> Judgement:
     """Judge what was seen of the new configuration by what was seen of the saved one.
 
@@ -100,21 +106,30 @@ def judge_observed(
         service_class: which metrics are guarded by default ("interactive" or "offline").
         guards: the limits in force; a percentile is held against one by the edges of the engine's own histogram.
         expect: gains that the plan expects: shown, not judged.
+        undeclared: conditions that differ and are not the declared change.
+        unread: the names of conditions that were not read before or after.
+        changes_answers: whether the changed parameter may change answers, which no counter shows.
     """
     gaps = [*too_little(before, "before the change"), *too_little(after, "after the change")]
     harms = [Reason(event.code, event.text) for event in after.events]
     flags = (*_flags(before, "before the change"), *_flags(after, "after the change"), *before.notes, *after.notes)
     old, new = before.measurement, after.measurement
+    if (apart := conditions_apart(undeclared, unread)) and not harms:  # an event needs no comparison
+        return Judgement(Verdict.INVALID, tuple(apart), (), flags)
     if gaps or not (old.levels and new.levels):
         return Judgement(Verdict.REGRESSED if harms else Verdict.INCONCLUSIVE, tuple(harms or gaps), (), flags)
     pair = (old.levels[0], new.levels[0])
-    rows = [*_default_rows(pair, old, new, service_class, guards), *_guard_rows(pair, after, guards)]
+    held = guard_rows(pair, old, new, after.window, guards)
+    decided = [guard for guard, rows in held if all(row.state in ("within", "breach") for row in rows)]
+    rows = [*default_rows(pair, old, new, service_class, decided), *(row for _, rows in held for row in rows)]
+    rows += given_up_row(pair, before.given_up, after.given_up)
+    rows += [answers_row()] if changes_answers else []
     harms += [Reason("limit_breached", str(row)) for row in rows if row.state == "breach"]
     shown = (*rows, *_expected(pair, expect))
     if harms:
         return Judgement(Verdict.REGRESSED, tuple(harms), shown, flags)
     gaps = [Reason("no_evidence", str(row)) for row in rows if row.gap]
-    judged = [row for row in rows if row.state == "within" and row.metric not in harm.NO_EVIDENCE_OF_SPEED]
+    judged = [row for row in rows if row.state == "within" and row.metric not in NO_EVIDENCE]
     if not judged:
         why = unlike(*pair) or "the engine times nothing that is guarded"
         gaps.append(Reason("nothing_judged", f"only failures could be compared: {why}"))
@@ -122,93 +137,6 @@ def judge_observed(
         return Judgement(Verdict.INCONCLUSIVE, tuple(gaps), shown, flags)
     text = f"no gross harm was seen in {pair[1].n} live requests: {len(judged) + 1} figures are within their limits"
     return Judgement(Verdict.NO_GROSS_HARM, (Reason("no_gross_harm", text),), shown, flags)
-
-
-def unlike(old: LevelMeasurement, new: LevelMeasurement) -> str:
-    """Why times of two observations cannot be compared; "": the traffic was alike."""
-    rates = [level.n / level.window if level.window else 0.0 for level in (old, new)]
-    if min(rates) * UNLIKE < max(rates):
-        return f"{rates[0]:.3g} requests a second came before and {rates[1]:.3g} after"
-    for what, was, now in (("input", old.tokens_in, new.tokens_in), ("output", old.tokens_out, new.tokens_out)):
-        if was is None or now is None:
-            return f"the engine does not count {what} tokens"
-        change = (now / new.n) / (was / old.n) - 1 if was else 0.0
-        if abs(change) > UNEQUAL:
-            return f"a request had {format_change(change)} {what} tokens"
-    return ""
-
-
-def _default_rows(
-    pair: harm.Levels, old: Measurement, new: Measurement, service_class: str, guards: Sequence[Guard]
-) -> Iterator[Row]:
-    apart = unlike(*pair)
-    for name in harm.LATENCIES:
-        metric = METRICS[name]
-        if metric.margin(service_class) is None or harm.covered(name, None, guards):
-            continue
-        figures = (pair[0].value(name, "mean"), pair[1].value(name, "mean"))
-        limit = f"less than {harm.FACTOR:g} times"
-        if None in figures:
-            yield harm.row(metric, "mean", pair, figures, limit, "no data", "the engine does not time it")
-        elif apart:
-            yield harm.row(metric, "mean", pair, figures, limit, "unequal work", apart)
-        else:
-            was, now = figures[0] or 0.0, figures[1] or 0.0
-            worse = now >= harm.FACTOR * was and now - was > metric.floor
-            yield harm.row(metric, "mean", pair, figures, limit, "breach" if worse else "within")
-    if (capacity := harm.phase_row(METRICS["kv_capacity"], old, new)) and not harm.covered("kv_capacity", None, guards):
-        yield capacity
-    if not harm.covered("failures", None, guards):
-        yield harm.failure_row([pair], pair)
-
-
-def _guard_rows(pair: harm.Levels, after: Observation, guards: Sequence[Guard]) -> Iterator[Row]:
-    for guard in guards:
-        metric, statistic = guard.ref.metric, guard.ref.statistic
-        figures = (pair[0].value(metric.name, statistic), pair[1].value(metric.name, statistic))
-        if metric.name == "failures":
-            yield _failures_row(guard, pair, figures)
-            continue
-        if statistic == "mean" and figures[1] is not None:
-            state: State = "within" if guard.limit.holds(figures[1]) else "breach"
-            yield harm.row(metric, statistic, pair, figures, str(guard), state)
-            continue
-        reading = time_of(after.window.gains, metric.name)
-        share = _STATISTIC_SHARES.get(statistic or "p95")
-        if reading is None or not reading.buckets or share is None:
-            note = "live traffic and the engine's page do not tell it"
-            yield harm.row(metric, statistic, pair, (None, None), str(guard), "not judged", note)
-            continue
-        yield _percentile_row(guard, pair, after, share)
-
-
-def _failures_row(guard: Guard, pair: harm.Levels, figures: tuple[float | None, float | None]) -> Row:
-    """One failure of a few requests is no proof of a share: beyond the limit is what chance does not explain."""
-    count = Count(pair[1].failed, pair[1].n)
-    if guard.limit.holds(count.share):
-        return harm.row(guard.ref.metric, None, pair, figures, str(guard), "within")
-    if not guard.limit.holds(lower(count, harm.FISHER_P)):
-        return harm.row(guard.ref.metric, None, pair, figures, str(guard), "breach")
-    note = f"{count.failed:.0f} of {count.n:.0f} may be chance"
-    return harm.row(guard.ref.metric, None, pair, figures, str(guard), "not measurable", note, gap=True)
-
-
-def _percentile_row(guard: Guard, pair: harm.Levels, after: Observation, share: float) -> Row:
-    """Beyond the limit for sure, within it for sure, or in the bucket that holds it."""
-    metric, statistic = guard.ref.metric, guard.ref.statistic or "p95"
-    name = next(name for name in TIMES[metric.name] if name in after.window.gains)
-    bound = after.window.percentile(name, share)
-    if bound is None:
-        return harm.row(metric, statistic, pair, (None, None), str(guard), "no data", "nothing was timed", gap=True)
-    if bound.at_least >= guard.limit.value:  # what lies above an edge is larger than it
-        note = "at the least, by the engine's own histogram"
-        return harm.row(metric, statistic, pair, (None, bound.at_least), str(guard), "breach", note)
-    figures = (None, bound.at_most)
-    if bound.at_most is not None and guard.limit.holds(bound.at_most):
-        note = "at the most, by the engine's own histogram"
-        return harm.row(metric, statistic, pair, figures, str(guard), "within", note)
-    note = "the limit lies within one bucket of the engine's histogram"
-    return harm.row(metric, statistic, pair, figures, str(guard), "not measurable", note)
 
 
 def _expected(pair: harm.Levels, expect: Sequence[Expectation]) -> Iterator[Row]:

@@ -86,10 +86,14 @@ def _facts(measurements: Sequence[Json], workload: str, model: str) -> list[tupl
     if not conditions:
         return []
     version = _told(conditions, "engine_version")
-    return [
+    sent = [
         ("workload", _named(workload, _told(conditions, "workload"))),
         ("length", f"{_told(conditions, 'length')} at each level, seed {_told(conditions, 'seed')}"),
         ("sent from", _told(conditions, "caller")),
+    ]
+    observed = not any("workload" in each for each in conditions)  # then users sent the load
+    return [
+        *([] if observed else sent),
         ("model", _named(model, _told(conditions, "model"))),
         ("engine", f"{_told(conditions, 'engine')}, version {version}"),
     ]

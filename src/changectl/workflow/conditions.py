@@ -172,13 +172,13 @@ class Present:
     caller: Mapping[str, Any]  # who sent the load, and on what kind of host
 
 
-def fingerprint(contact: Contact, present: Present, load: LoadPlan, secrets: Secrets) -> Fingerprint:
+def fingerprint(contact: Contact, present: Present, load: LoadPlan | None, secrets: Secrets) -> Fingerprint:
     """What was so during a phase; values of variables as salted digests, since they may be secret.
 
     Args:
         contact: the instance and the declared change.
         present: what was read during the phase; None stays None, so that nothing unread looks equal.
-        load: the same load for all phases.
+        load: the same load for all phases; None: users send it.
         secrets: the redactor.
     """
     observed, host = present.observed, present.host
@@ -200,7 +200,7 @@ def fingerprint(contact: Contact, present: Present, load: LoadPlan, secrets: Sec
         **present.caller,
         "endpoint": target.endpoint,
         "port_held_by_the_service": target.manager.owns_port(observed, target.endpoint),
-        **load.facts(),
+        **(load.facts() if load is not None else {}),
     })  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             generator_failure=sent.failure,
             expected=expecting(load.workload),
         )
-        present = _present(attempt, host, target.engine.version(pages, log), caller)
+        present = present_at(attempt, host, target.engine.version(pages, log), caller)
         conditions = fingerprint(attempt.contact, present, load, tools.secrets)
         events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
         notes = observations(before, after, letter)
@@ -120,7 +120,8 @@ def _kept(tools: Tools, samples: str) -> str | None:
         return None
 
 
-def _present(attempt: Attempt, host: Mapping[str, Any], version: str | None, caller: Mapping[str, Any]) -> Present:
+def present_at(attempt: Attempt, host: Mapping[str, Any], version: str | None, caller: Mapping[str, Any]) -> Present:
+    """What the instance is right now; `caller`: who sends the load, nothing where users do."""
     target, tools = attempt.target, attempt.tools
     observed = target.inspect()
     tools.secrets.learn_observed(observed)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from changectl.core.baseline import BASELINE_INVALID
+from changectl.core.conditions import Fingerprint, single_difference, unknown
 from changectl.core.engine import Pages
 from changectl.core.engine_page import EnginePage, read_page
 from changectl.core.engine_window import window
@@ -13,10 +14,12 @@ from changectl.core.observation import Observation, judge_observed, too_little
 from changectl.core.observed import HostFacts
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
+from changectl.workflow.conditions import fingerprint
 from changectl.workflow.events import Look, hard_events, observations
+from changectl.workflow.measure import present_at
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.target import Target
-from changectl.workflow.trial import Acceptance, Trial, prove_effect, recorded, run_checks, started
+from changectl.workflow.trial import Acceptance, Trial, declared, prove_effect, recorded, run_checks, started
 
 LOOK = 2.0  # seconds between two looks at the process
 
@@ -34,7 +37,7 @@ def observe_change(attempt: Attempt, acceptance: Acceptance, seconds: float) -> 
             start, did not arrive, moved something else, or failed the operator's checks.
         ChangectlError: it could not be carried out.
     """
-    before = _observe(attempt, "A", seconds, attempt.contact.status.whole_log)
+    before, as_saved = _observe(attempt, "A", seconds, attempt.contact.status.whole_log)
     if reasons := [*(event.text for event in before.events), *map(str, too_little(before, "before the change"))]:
         text = f"{attempt.target.name}: nothing could be told from live traffic, so the change was not tried there: "
         hint = "observe longer (`effort: {observe: 1h}`), or let load be sent (`effort: quick`)"
@@ -42,7 +45,7 @@ def observe_change(attempt: Attempt, acceptance: Acceptance, seconds: float) -> 
     attempt.change()
     ready = started(attempt, "the new configuration")
     prove_effect(attempt, ready)
-    after = _observe(attempt, "B", seconds, ready.log)
+    after, as_changed = _observe(attempt, "B", seconds, ready.log)
     run_checks(attempt, acceptance)
     service, step = attempt.target.service, acceptance.step
     judgement = judge_observed(
@@ -51,12 +54,17 @@ def observe_change(attempt: Attempt, acceptance: Acceptance, seconds: float) -> 
         service_class=service.class_,
         guards=acceptance.plan.guards(service.slo, step),
         expect=step.expect.gains,
+        undeclared=single_difference(as_saved, as_changed, declared(attempt)),
+        unread=unknown(as_saved, as_changed),
+        changes_answers=attempt.contact.wanted.changes_answers,
     )
     return recorded(attempt, judgement, ready.status.identity)
 
 
-def _observe(attempt: Attempt, letter: Literal["A", "B"], seconds: float, log: Sequence[str]) -> Observation:
-    """What happens to the running service in that time; it ends at once where the process does.
+def _observe(
+    attempt: Attempt, letter: Literal["A", "B"], seconds: float, log: Sequence[str]
+) -> tuple[Observation, Fingerprint]:
+    """What happens to the running service in that time, and what it is; it ends at once where the process does.
 
     `log` is what it said at its start: some engines tell there alone what they can hold.
     """
@@ -83,16 +91,18 @@ def _observe(attempt: Attempt, letter: Literal["A", "B"], seconds: float, log: S
             hard_events(first, last, letter, ""),
             observations(first, last, letter),
         )
+        version = target.engine.version(pages, [*log, *status.log])
+        conditions = fingerprint(attempt.contact, present_at(attempt, host, version, {}), None, attempt.tools.secrets)
         outcome.update(
             **body, observed_seconds=round(took, 1), summary=seen.measurement.to_json(), engine=seen.window.to_json(),
-            events=[event.text for event in seen.events],
+            events=[event.text for event in seen.events], conditions=conditions.to_json(),
         )  # fmt: skip
     ended = seen.ended
     many = "its requests could not be counted"
     if ended is not None:
         many = f"{ended.n:.0f} requests, {ended.failed:.0f} failed"
     attempt.tools.reporter.note(f"{target.name}: {format_duration(round(took))} of live traffic: {many}")
-    return seen
+    return seen, conditions
 
 
 def _page(target: Target, pages: Pages) -> EnginePage:

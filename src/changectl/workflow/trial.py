@@ -154,7 +154,7 @@ def _judge_phases(
         slo=[guard for guard in guards if guard.source == "slo"],
         accept=[guard for guard in guards if guard.source == "accept"],
         expect=step.expect.gains,
-        declared=_declared(attempt),
+        declared=declared(attempt),
         changes_answers=attempt.contact.wanted.changes_answers,
     )
 
@@ -235,7 +235,7 @@ def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase
         slo=[guard for guard in guards if guard.source == "slo"],
         accept=[guard for guard in guards if guard.source == "accept"],
         expect=step.expect.gains,
-        undeclared_differences=single_difference(before.conditions, after.conditions, _declared(attempt)),
+        undeclared_differences=single_difference(before.conditions, after.conditions, declared(attempt)),
         unread_conditions=unknown(before.conditions, after.conditions),
         hard_events=[*before.events, *after.events],
         observations=[*before.observations, *after.observations],
@@ -243,7 +243,7 @@ def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase
     )
 
 
-def _declared(attempt: Attempt) -> set[str]:
+def declared(attempt: Attempt) -> set[str]:
     """Every name under which the one declared change may show."""
     wanted, edit = attempt.contact.wanted, attempt.contact.edit
     return {*wanted.names, *attempt.contact.edited_paths, *edit.place.key.names}

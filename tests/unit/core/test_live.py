@@ -39,6 +39,14 @@ def test_a_window_tells_errors_answers_preemptions_latency_and_memory() -> None:
     assert not found.restarted
 
 
+def test_errors_are_the_larger_of_what_the_engine_and_what_the_server_in_front_of_it_counted() -> None:
+    def refused(count: int) -> str:
+        return PAGE % (1, 9, 2, 9, 9, 9) + f'http_requests_total{{handler="/v1/completions",status="5xx"}} {count}\n'
+
+    earlier, later = sample(0, 0, body=refused(0)), sample(10, 0, body=refused(7))
+    assert (earlier.errors, later.errors, live_window(earlier, later).errors) == (2, 7, 7)
+
+
 def test_after_a_restart_nothing_is_known_although_the_counters_are_larger() -> None:
     found = live_window(sample(0, 10, rss=1000), sample(10, 200, pid=8, rss=9000))
 
