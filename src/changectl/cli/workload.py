@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ def command(
     if target is None:
         click.echo(lines, nl=False)
     else:
-        _write(target, lines)
+        _write(target, lines, private=drawn is not None)
     return _tell(entries, None if target is None else str(target), drawn, output, aside=target is None)
 
 
@@ -126,11 +127,15 @@ def _lines(entries: list[dict[str, Any]], kind: str, *, to_screen: bool) -> str:
     return text
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: str, *, private: bool) -> None:
+    """Write a new file, which nobody else may read where it holds what users wrote. Raises InputError."""
     from changectl.core.errors import InputError, Problem
 
+    def create(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o600 if private else 0o666)
+
     try:
-        with target.open("x", encoding="utf-8", newline="\n") as stream:
+        with open(target, "x", encoding="utf-8", newline="\n", opener=create) as stream:
             stream.write(text)
     except FileExistsError:
         raise InputError(Problem("this file exists already", str(target), hint="name a new one with --to")) from None

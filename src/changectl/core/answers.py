@@ -9,6 +9,7 @@ from typing import Any
 
 from changectl.core.looping import loops
 from changectl.core.records import OK, UNEXPECTED, Record
+from changectl.core.workload_entry import names
 
 _DIGEST = 16  # characters of an answer's digest that tell it from others
 
@@ -49,8 +50,8 @@ class Answers:
 
 
 def expecting(workload: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The prompts of a workload that name what has to be in their answer."""
-    return frozenset(str(entry["id"]) for entry in workload if isinstance(entry.get("expect"), Mapping))
+    """The prompts of a workload that name what has to be in their answer, as records call them."""
+    return frozenset(name for entry in workload if isinstance(entry.get("expect"), Mapping) for name in names(entry))
 
 
 def answers_of(records: Iterable[Record], expected: Collection[str]) -> dict[str, Answers]:
@@ -68,7 +69,7 @@ def answers_of(records: Iterable[Record], expected: Collection[str]) -> dict[str
         prompt: Answers(
             dict(sorted(Counter((one.text_sha or "")[:_DIGEST] for one in own).items())),
             sum(loops(one.text or "") for one in own),
-            sum(not one.ok for one in own) if prompt.partition("#")[0] in expected else None,
+            sum(not one.ok for one in own) if prompt in expected else None,
         )
         for prompt, own in sorted(found.items())
     }

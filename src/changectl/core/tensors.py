@@ -11,6 +11,7 @@ _KEYS = ("data", "datatype", "name", "shape")
 _INTEGERS = tuple(f"{sign}INT{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 _FLOATS = ("FP16", "FP32", "FP64", "BF16")
 DATATYPES = ("BOOL", "BYTES", *_FLOATS, *_INTEGERS)
+_LONGEST = 1 << 31  # above any size of a dimension, and above all values that a request can hold
 
 
 def problem(tensor: Any) -> str:
@@ -23,20 +24,22 @@ def problem(tensor: Any) -> str:
         return f"`datatype` has to be one of {', '.join(DATATYPES)}"
     shape = tensor["shape"]
     if not isinstance(shape, list) or not all(_is_size(size) for size in shape):
-        return "`shape` has to be a list of whole numbers above zero"
+        return f"`shape` has to be a list of whole numbers above zero and below {_LONGEST}"
     return _about_data(tensor["data"], str(tensor["datatype"]), shape)
 
 
 def _is_size(size: Any) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and size > 0
+    return isinstance(size, int) and not isinstance(size, bool) and 0 < size < _LONGEST
 
 
 def _about_data(data: Any, datatype: str, shape: list[int]) -> str:
     if not isinstance(data, list):
         return "`data` has to be a list"
     values = list(_leaves(data))
-    if len(values) != math.prod(shape):
-        return f"`data` has {len(values)} values, and the shape {shape} declares {math.prod(shape)}"
+    declared = math.prod(shape)
+    if len(values) != declared:
+        number = str(declared) if declared < _LONGEST else "more than a request can hold"
+        return f"`data` has {len(values)} values, and the shape {shape} declares {number}"
     wrong = next((value for value in values if not _fits(value, datatype)), None)
     return "" if wrong is None else f"`data` holds a value that is no {datatype}"
 
@@ -57,8 +60,15 @@ def _fits(value: Any, datatype: str) -> bool:
     if isinstance(value, bool):
         return False
     if datatype in _FLOATS:
-        return isinstance(value, int | float) and math.isfinite(value)
+        return isinstance(value, int | float) and _is_finite(value)
     return isinstance(value, int) and (value >= 0 or not datatype.startswith("U"))
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no floating-point number reaches
+        return False
 
 
 def from_texts(tensor: Any) -> Any:

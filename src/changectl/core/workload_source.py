@@ -9,12 +9,14 @@ from typing import Any
 
 from changectl.core import tensors
 from changectl.core.redaction_patterns import secret_spans
+from changectl.core.workload_entry import problems
 from changectl.core.workload_lengths import BYTES_A_TOKEN, lengths
 
 UNKNOWN_LENGTH = 256  # tokens, where neither the request nor an answer says how long it may get
 # Under which names proxies and engines log the body of a request.
 _BODIES = ("request_body", "requestBody", "req_body", "body", "request", "params")
 _USERS, _MODELS = ("human", "user"), ("gpt", "assistant", "chatgpt", "model")
+_PROTOCOLS = {"embeddings": "openai_embeddings", "kserve": "kserve_v2"}  # of a kind; the others make text
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens", "n_predict")
 
 NO_JSON = "no JSON object"
@@ -81,6 +83,8 @@ def candidates(text: str, kind: str) -> Iterator[Candidate | LeftOut]:
             continue
         if entry is None:
             yield LeftOut(place, NO_REQUEST)
+        elif found_wrong := problems({"id": "x", **entry}, _PROTOCOLS.get(kind)):
+            yield LeftOut(place, found_wrong[0][1])
         elif _looks_secret(entry):
             yield LeftOut(place, SECRET)
         else:

@@ -29,13 +29,15 @@ class Usage(NamedTuple):
 class Piece(NamedTuple):
     """What one event of a stream brought.
 
-    `output` and `reasoning` are text, `tool` tells of a tool call; empty ones bring no token. `error`: the server says
-    that the answer failed. `broken`: what came is no answer of this protocol. `done`: the end marker.
+    `output` and `reasoning` are text, `tool` tells of a tool call; empty ones bring no token. `called`: the call's name
+    and arguments, which two answers can have in common. `error`: the server says that the answer failed. `broken`: what
+    came is no answer of this protocol. `done`: the end marker.
     """
 
     output: str = ""
     reasoning: str = ""
     tool: bool = False
+    called: str = ""
     finish: Optional[str] = None
     usage: Optional[Usage] = None
     error: Optional[str] = None

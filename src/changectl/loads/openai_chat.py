@@ -41,5 +41,13 @@ def _choice(choice: Mapping[str, Any]) -> Piece:
         # Servers disagree on the name of the field for thoughts.
         reasoning=_openai.text_of(delta.get("reasoning_content")) or _openai.text_of(delta.get("reasoning")),
         tool=bool(delta.get("tool_calls")),
+        called=_called(delta.get("tool_calls")),
         finish=_openai.finish_of(choice),
     )
+
+
+def _called(calls: Any) -> str:
+    """Names and arguments; the id of a call is another one each time."""
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    texts = [(one.get("name"), one.get("arguments")) for one in functions if isinstance(one, dict)]
+    return "".join(_openai.text_of(text) for pair in texts for text in pair)

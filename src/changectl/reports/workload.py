@@ -70,7 +70,7 @@ def as_blocks(entries: Entries, file: str | None, drawn: Drawn | None = None) ->
     if counts["conversations"]:
         holds += f", {counted(counts['conversations'], 'conversation')} among them"
     blocks: list[Block] = [Heading(f"{file or 'the workload'}: {holds}", 2), *_table(entries)]
-    return [*blocks, *_origin(drawn)] if drawn is not None else blocks
+    return [*blocks, *_origin(drawn, file)] if drawn is not None else blocks
 
 
 def _table(entries: Entries) -> list[Block]:
@@ -79,7 +79,7 @@ def _table(entries: Entries) -> list[Block]:
     return [Table(headings, rows)] if rows else [Line("how long tensors are, only their model can say", "quiet")]
 
 
-def _origin(drawn: Drawn) -> list[Block]:
+def _origin(drawn: Drawn, file: str | None) -> list[Block]:
     blocks: list[Block] = []
     if len(drawn.taken) < len(drawn.found):
         text = f"taken: {len(drawn.taken)} of {counted(len(drawn.found), 'request')}, spread over all lengths"
@@ -94,7 +94,9 @@ def _origin(drawn: Drawn) -> list[Block]:
         tone: Tone = "warning" if why == SECRET else "plain"
         blocks.append(Line(f"left out: {len(places)}, {why} (line or place {named})", tone))
     if drawn.taken:
-        text = "what users wrote may be personal or secret in ways that no pattern finds: read it before you share it"
+        text = "these are texts of users, which may be personal or secret in ways that no pattern finds"
+        text += ": read them before you share them"
+        text += "; only you can read the new file" if file else ""
         blocks.append(Line(text, "warning"))
     return blocks
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,31 @@ def test_a_log_gives_a_workload_and_it_is_said_what_was_taken_and_left_out(here:
     assert "left out: 1, what looks like a secret (line or place 52)" in ended.out
     assert "max_tokens of 10 requests: assumed" in ended.out
     assert "hunter2" not in (here / "own.jsonl").read_text() + ended.out + ended.err
+
+
+def test_one_row_that_no_measurement_takes_is_left_out_and_the_others_are_drawn(here: Path, run: Run) -> None:
+    talk = {"conversations": [{"role": "user", "content": text} for text in ("Hello", "")]}
+    (here / "data.jsonl").write_text("\n".join(json.dumps(row) for row in (talk, {"prompt": "Hi", "max_tokens": 3})))
+
+    ended = run("workload", "from", "data.jsonl", "--to", "own.jsonl")
+
+    assert ended.code == 0
+    assert "taken: all 1 request that were found" in ended.out
+    assert "left out: 1, `turns` has to be a list of two texts or more, each of the user (line or place 1)" in ended.out
+
+
+def test_what_users_wrote_is_for_the_one_who_drew_it_and_a_sample_for_all(here: Path, run: Run) -> None:
+    (here / "access.log").write_text(LOG)
+    before = os.umask(0o022)
+    try:
+        drawn = run("workload", "from", "access.log", "--to", "own.jsonl")
+        run("workload", "sample", "--to", "sample.jsonl")
+    finally:
+        os.umask(before)
+
+    assert [stat.S_IMODE((here / name).stat().st_mode) for name in ("own.jsonl", "sample.jsonl")] == [0o600, 0o644]
+    assert "texts of users" in drawn.out
+    assert "only you can read the new file" in drawn.out
 
 
 def test_what_users_wrote_does_not_steer_the_terminal(here: Path, run: Run) -> None:

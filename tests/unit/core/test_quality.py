@@ -238,6 +238,21 @@ def test_answers_are_read_from_the_records_of_quality_prompts() -> None:
     assert "p" not in found
 
 
+@pytest.mark.parametrize("more", [{"prompt": "p"}, {"turns": ["one", "two"]}])
+def test_what_is_expected_is_known_whatever_the_id(more: dict[str, object]) -> None:
+    def record(prompt: str) -> Record:
+        return Record(
+            i=0, level="n", stream=0, prompt=prompt, round=0, t_planned=0, cls="unexpected", text="", text_sha=""
+        )
+
+    graded = {"id": "page#7", **more, "expect": {"contains": "Paris"}}
+    plain = {"id": "page", "prompt": "p"}
+    called = "page#7#2" if "turns" in more else "page#7"
+    found = answers_of([record(called), record("page")], expecting([graded, plain]))
+
+    assert (found[called].wrong, found["page"].wrong) == (1, None)
+
+
 def test_answers_survive_the_record() -> None:
     measurement = Measurement((), answers={"q": Answers({"a": 2}, 1, 0)})
     assert Measurement.from_json(measurement.to_json()) == measurement

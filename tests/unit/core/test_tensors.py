@@ -39,6 +39,9 @@ def test_tensors_as_the_protocol_has_them_are_taken(changed: dict[str, Any]) -> 
         ({"shape": [0]}, "`shape` has to be a list"),
         ({"shape": [True, 2]}, "`shape` has to be a list"),
         ({"name": ""}, "`name` has to be a text"),
+        ({"shape": [10**4000, 10**4000]}, "whole numbers above zero and below 2147483648"),
+        ({"shape": [2**30] * 600}, "declares more than a request can hold"),
+        ({"data": [1.0, 10**400]}, "is no FP32"),
         ({"extra": 1}, "and nothing else"),
     ],
 )

@@ -42,6 +42,20 @@ def test_a_request_body_becomes_a_line_and_nothing_of_it_but_what_is_asked() -> 
     assert one.limit == "said"
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"conversations": [{"role": "user", "content": "Hi"}, {"role": "user", "content": ""}]},
+        {"conversations": [{"role": "user", "content": ""}]},
+        {"conversations": [{"role": "system", "content": ""}, {"role": "user", "content": "Hi"}]},
+    ],
+)
+def test_what_no_workload_takes_is_left_out_and_said(row: dict[str, Any]) -> None:
+    (one,) = found(row)
+    assert isinstance(one, LeftOut)
+    assert "has to be" in one.why
+
+
 @pytest.mark.parametrize("key", ["request_body", "body", "request"])
 @pytest.mark.parametrize("as_text", [True, False])
 def test_the_body_is_found_in_a_log_whether_it_stands_there_as_text_or_not(key: str, as_text: bool) -> None:

@@ -484,6 +484,50 @@ def test_an_answer_that_comes_all_at_once_has_no_time_per_token(seen: Seen, scri
 # Conversations
 
 
+def saying(*deltas: dict[str, object]) -> Script:
+    """A chat answer of these pieces."""
+
+    async def script(talk: Conversation) -> None:
+        await talk.head()
+        for delta in deltas:
+            await talk.delta(delta)
+        await talk.delta({}, finish="stop")
+        await talk.usage(4)
+        await talk.end()
+
+    return script
+
+
+def calling(name: str, arguments: str, identity: str = "1") -> dict[str, object]:
+    return {"tool_calls": [{"index": 0, "id": identity, "function": {"name": name, "arguments": arguments}}]}
+
+
+DIGESTED = {
+    "thought": saying({"reasoning": "so"}, {"reasoning": " it is"}, {"content": "Yes"}),
+    "thought in other pieces": saying(
+        {"reasoning": "so it"}, {"reasoning": " is"}, {"content": "Y"}, {"content": "es"}
+    ),
+    "other thoughts": saying({"reasoning": "so it is not"}, {"content": "Yes"}),
+    "thoughts alone": saying({"reasoning": "so"}),
+    "other thoughts alone": saying({"reasoning": "or"}),
+    "spoken": saying({"content": "so"}),
+    "called": saying(calling("look", "{}")),
+    "called again": saying(calling("look", "{", "2"), {"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]}),
+    "called another": saying(calling("find", "{}")),
+}
+
+
+SCRIPTS["openai_chat"].update(DIGESTED)
+
+
+def test_answers_are_the_same_when_all_that_was_thought_said_and_called_is(seen: Seen) -> None:
+    digests = {name: seen.records[name].text_sha for name in DIGESTED}
+
+    assert digests["thought"] == digests["thought in other pieces"]
+    assert digests["called"] == digests["called again"]
+    assert len(set(digests.values())) == len(digests) - 2
+
+
 @chatted
 async def calls_a_tool(talk: Conversation) -> None:
     await talk.head()

@@ -32,6 +32,7 @@ class Answer:
         self._keeps_text = item.quality or bool(item.follow_ups) or item.expected is not None
         self._events = EventReader()
         self._digest = hashlib.sha256()
+        self._hashed = "output"  # what of the answer was hashed last
         self._texts: List[str] = []
         self._plain = bytearray()  # the body of an answer that is no event stream
         self._streaming = False
@@ -104,12 +105,20 @@ class Answer:
         if self.t_last is not None:
             self.max_gap = max(self.max_gap or 0, now - self.t_last)
         self.t_last = now
+        self._hash(piece)
         if piece.output or piece.tool:
             if self.t_first_output is None:
                 self.t_first_output = now
-            self._digest.update(piece.output.encode("utf-8", "replace"))
             if self._keeps_text:
                 self._texts.append(piece.output)
+
+    def _hash(self, piece: Any) -> None:
+        """All that was said counts, thoughts and tool calls too, and not how the server cut it into events."""
+        for kind, text in (("reasoning", piece.reasoning), ("output", piece.output), ("called", piece.called)):
+            if text and kind != self._hashed:
+                self._digest.update("\0{}\0".format(kind).encode("ascii"))
+                self._hashed = kind
+            self._digest.update(text.encode("utf-8", "replace"))
 
     @property
     def said(self) -> str:
