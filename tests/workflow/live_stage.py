@@ -26,6 +26,7 @@ class Users:
     failing: float = 0.0
     ttft: float = 0.2
     tokens: int = 50
+    counts_probes: bool = False  # whether the page counts changectl's own requests, as a real one does
     changed: dict[str, float] = field(default_factory=dict)  # what is otherwise on the new configuration
 
     def page(self, host: FakeHost) -> str:
@@ -35,7 +36,7 @@ class Users:
         seconds = max(0.0, host.world.seconds - host.process.started)
         ended = int(now["rate"] * seconds)
         failed = int(ended * now["failing"])
-        good = ended - failed
+        good = ended - failed + (host.tokens // 2 if self.counts_probes else 0)
         lines = [
             f'vllm:request_success_total{{finished_reason="stop"}} {good}',
             f'vllm:request_success_total{{finished_reason="error"}} {failed}',

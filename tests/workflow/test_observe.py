@@ -141,3 +141,21 @@ def test_live_requests_that_fail_a_little_are_flagged_by_the_watch_in_every_reco
     assert watched["flags"][0]["code"] == "failures_above_1_percent"
     (step,) = story(stage).steps
     assert step.summary.failures_flagged
+
+
+def test_the_watchs_own_requests_are_no_live_requests() -> None:
+    stage = live_stage(Users(rate=0.0, counts_probes=True), LIVE_SERVICE + "limits: {load_on_live: true}\n")
+    assert applied(stage, "quick", more="    watch: 2m\n").exit_code == 0
+
+    (watched,) = stage.journal.bodies("watch.outcome")
+    assert (watched["answers"] > 18, watched["requests"]) == (True, 0)
+    assert any("failures" in text and "(no request came)" in text for text in watched["not_watched"])
+
+
+def test_a_watch_too_short_to_show_harm_does_not_end_as_kept_on_what_looks_like_harm() -> None:
+    stage = live_stage(Users(changed={"failing": 0.2}), LIVE_SERVICE + "limits: {load_on_live: true}\n")
+    end = applied(stage, "quick", more="    watch: 15s\n")
+
+    assert (end.exit_code, end.last.reason) == (4, "watch_failures"), end.last.text
+    assert "write a longer `watch`" in end.last.text
+    assert stage.unchanged()

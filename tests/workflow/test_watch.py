@@ -205,6 +205,27 @@ def test_a_contact_that_comes_back_in_time_costs_nothing_and_is_said() -> None:
     assert watching(stage).exit_code == 0
     (watched,) = stage.journal.bodies("watch.outcome")
     assert any("s without contact" in text for text in watched["not_watched"])
+    assert 18 <= watched["answers"] <= 25, "what nobody saw is no part of the two minutes"
+    assert any("s without contact" in note for note in stage.reporter.notes)
+
+
+def test_what_breaks_while_nobody_looks_is_seen_before_the_watch_ends() -> None:
+    stage = Stage()
+
+    def cut(host: FakeHost) -> None:
+        until = stage.world.seconds + 30
+        host.log.append("GGML_ASSERT(n > 0) failed")
+
+        def silent(name: str) -> None:
+            if name == "door gpu1 status" and stage.world.seconds < until:
+                raise ContactLost("gpu1: no route to host")
+
+        stage.world.before = silent
+
+    meanwhile(stage, cut, after=119.5)
+    end = watching(stage)
+    assert (end.exit_code, end.last.reason) == (4, "watch_log"), end.last.text
+    assert stage.unchanged()
 
 
 def test_a_contact_that_stays_away_leaves_the_dead_man_armed() -> None:

@@ -33,12 +33,14 @@ class ShareTest:
         alpha: the chance of a false alarm, over all looks together.
         seen: what came so far.
         stakes: the logarithm of each.
+        looks: how many of them saw a request.
     """
 
     limit: float
     alpha: float
     seen: Count = field(default=Count(0, 0))
     stakes: tuple[float, ...] = (0.0,) * STAKES
+    looks: int = 0
 
     def __post_init__(self) -> None:
         """Raises ValueError for a limit or an alpha that is no share between 0 and 1."""
@@ -53,7 +55,7 @@ class ShareTest:
             for number, stake in enumerate(self.stakes, 1)
         )
         seen = Count(self.seen.failed + count.failed, self.seen.n + count.n)
-        return replace(self, seen=seen, stakes=stakes)
+        return replace(self, seen=seen, stakes=stakes, looks=self.looks + (count.n > 0))
 
     @property
     def evidence(self) -> float:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from changectl.core.anytime import ShareTest
+from changectl.core.anytime import LOOKS, ShareTest
 from changectl.core.flagging import FLAGGED_FAILURES, of_share
 from changectl.core.growth import Held, growth
 from changectl.core.judgement import Reason
 from changectl.core.lifecycle import WATCH_FAILURES, WATCH_LATENCY, WATCH_MEMORY, WATCH_PREEMPTIONS
 from changectl.core.live_counts import BEYOND, slow
 from changectl.core.metrics import Guard
-from changectl.core.proportions import Count, upper
+from changectl.core.proportions import Count, lower, upper
 from changectl.core.units import format_duration, format_share
 
 ALPHA = 0.01  # the chance of a false alarm of one instance's whole watch, shared out among what is tested
@@ -51,6 +51,7 @@ class ShareLimit:
     reason: str
     share: float
     words: str  # what the requests of that share did
+    known: float = KNOWN  # requests of the saved configuration whose share is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,9 @@ def limits(slo: Sequence[Guard], before: Live) -> list[ShareLimit]:
 def _limit(name: str, reason: str, allowed: Sequence[float], more: float, words: str, before: Live) -> ShareLimit:
     known = before.counts.get(name, Count(0, 0))
     known = Count(min(known.failed, known.n), known.n)
-    was = upper(known, ALPHA) if known.n >= KNOWN else known.share
-    return ShareLimit(name, reason, min(MOST, max(LEAST, *allowed, was + more)), words)
+    # Of a few requests only what is proven of their share counts, so that chance makes no limit wide.
+    was = (upper if known.n >= KNOWN else lower)(known, ALPHA)
+    return ShareLimit(name, reason, min(MOST, max(LEAST, *allowed, was + more)), words, known.n)
 
 
 @dataclass
@@ -133,6 +135,15 @@ class Watched:
             self.tests[limit.name] = test = test.after(Count(min(more, now.failed - last.failed), more))
             yield Harm(limit.reason, self._share_text(limit, test)) if test.beyond else None
 
+    def too_short(self) -> Harm | None:
+        """At the end: a share beyond its limit that too few looks could have shown to be harm; or None."""
+        for limit in self.limits:
+            test = self.tests.get(limit.name)
+            if test is not None and test.looks < LOOKS and test.seen.share > limit.share:
+                why = f"in {test.looks} looks, too few to tell it from chance; write a longer `watch`"
+                return Harm(limit.reason, f"{self._share_text(limit, test)}: {why}")
+        return None
+
     def _share_text(self, limit: ShareLimit, test: ShareTest) -> str:
         share, allowed = format_share(test.seen.share), format_share(limit.share)
         return f"{share} of {test.seen.n:.0f} live requests {limit.words}; up to {allowed} would be no harm"
@@ -166,6 +177,14 @@ class Watched:
         idle = [name for name, test in self.tests.items() if not test.seen.n]
         told = [f"{', '.join(blind)} (the engine does not count it)"] if blind else []
         told += [f"{', '.join(idle)} (no request came)"] if idle else []
+        few = [name for name, test in self.tests.items() if test.seen.n and test.looks < LOOKS]
+        told += [f"{', '.join(few)} (requests came in fewer than {LOOKS} looks)"] if few else []
+        new = [
+            f"{one.name} ({one.known:.0f} requests)"
+            for one in self.limits
+            if one.name in self.tests and one.known < KNOWN
+        ]
+        told += [f"what was usual before the change, of {', '.join(new)}"] if new else []
         if not self.held:
             told.append("memory (the host did not tell what the service holds)")
         elif self.left is None:

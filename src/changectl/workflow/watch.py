@@ -5,6 +5,7 @@ Whoever dies meanwhile, the change was not kept: its hosts bring the saved confi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -30,7 +31,7 @@ from changectl.workflow.events import Look, hard_events
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.recorder import Deed
 from changectl.workflow.trial import Acceptance, Trial
-from changectl.workflow.watch_look import before_the_change, counted, live, real_answer
+from changectl.workflow.watch_look import before_the_change, counted, live, real_answer, without
 
 LOOK = 1.0  # seconds between two looks at process and log
 EVERY = 5.0  # seconds between two real answers, and between two looks at the engine's counters and at the host
@@ -55,15 +56,17 @@ def watch_step(tried: Sequence[tuple[Attempt, Trial]], acceptance: Acceptance) -
     with ExitStack() as records:
         guards = [_begin(attempt, trial, acceptance, seconds, records) for attempt, trial in tried]
         begun = tools.clock.monotonic()
-        while (elapsed := tools.clock.monotonic() - begun) < seconds:
+        while (elapsed := tools.clock.monotonic() - begun - sum(one.silent for one in guards)) < seconds:
             tools.interrupts.check()
             for one in guards:
                 one.look(elapsed)
             told = "; ".join(str(one) for one in guards)
             tools.reporter.waiting(f"watching it live: {told}", elapsed=elapsed, expected=seconds)
             tools.clock.sleep(LOOK)
+        for one in guards:
+            one.last_look(seconds)
     for one in guards:
-        blind = "; ".join(one.watched.unwatched())
+        blind = "; ".join(one.unseen())
         alone = (
             ": only its process, its log and its own answers could be seen" if one.watched.nothing_but_answers else ""
         )
@@ -111,17 +114,31 @@ class _Instance:
             parts.append(f"{self.watched.held[-1].memory / _MB:.0f} MB")
         return f"{self.attempt.target.name}: {', '.join(parts)}"
 
-    def look(self, elapsed: float) -> None:
-        """One look; a host that is not reached is asked again for as long as its dead-man waits."""
+    def last_look(self, elapsed: float) -> None:
+        """The look that the end of the watch needs: at all of it, and not before the host is reached."""
+        self.asked = -math.inf
+        while not self.look(elapsed):
+            self.attempt.tools.interrupts.check()
+        if harm := self.watched.too_short():
+            raise self._broke(harm.reason, elapsed, harm.text)
+
+    def look(self, elapsed: float) -> bool:
+        """One look; a host that is not reached is asked again for as long as its dead-man waits.
+
+        Returns:
+            Whether it was looked at; otherwise it is reached again by now.
+        """
         try:
             self._look(elapsed)
             self._patient_until = None
+            return True
         except ContactLost as error:
             began = self.attempt.tools.clock.monotonic()
             self._patient_until = self._patient_until or self.attempt.lease.patience()
             if not self.attempt.lease.wait_for_contact(error, self._patient_until):
                 raise
             self.silent += self.attempt.tools.clock.monotonic() - began
+            return False
         finally:
             self.outcome.update(self._record(elapsed))
 
@@ -142,7 +159,7 @@ class _Instance:
             if answer.wrong:
                 raise self._broke(WATCH_FAILURES, elapsed, f"it gave no real answer: {answer.wrong}")
             self.answers += 1
-            seen = live(status, host, counted(target, answer.pages, self.slo))
+            seen = live(status, host, without(counted(target, answer.pages, self.slo), self.answers))
         if harm := self.watched.see(elapsed, seen):
             raise self._broke(harm.reason, elapsed, harm.text)
 
@@ -165,10 +182,12 @@ class _Instance:
         into = format_duration(round(elapsed))
         return NotKept(reason, f"{self.attempt.target.name}: {into} into the watch, {what}")
 
+    def unseen(self) -> list[str]:
+        """What could not be seen, in words."""
+        return self.watched.unwatched() + ([f"{self.silent:.0f} s without contact"] if self.silent >= 1 else [])
+
     def _record(self, elapsed: float) -> dict[str, Any]:
         seen = self.watched.failures
-        unseen = self.watched.unwatched()
-        unseen += [f"{self.silent:.0f} s without contact"] if self.silent >= 1 else []
         return {
             "watched_seconds": round(elapsed, 1),
             "answers": self.answers,
@@ -176,6 +195,6 @@ class _Instance:
             "requests": None if seen is None else seen.n,
             "failed": None if seen is None else seen.failed,
             "memory_bytes": self.watched.held[-1].memory if self.watched.held else None,
-            "not_watched": unseen,
+            "not_watched": self.unseen(),
             "flags": [asdict(flag) for flag in self.watched.flags()],
         }

@@ -60,6 +60,11 @@ def counted(target: Target, pages: Pages, slo: Sequence[Guard]) -> Mapping[str, 
     return counts(page, slo)
 
 
+def without(counts: Mapping[str, Count], answers: int) -> dict[str, Count]:
+    """What users sent: the good answers to requests of our own are none of theirs."""
+    return {name: Count(one.failed, max(one.failed, one.n - answers)) for name, one in counts.items()}
+
+
 def before_the_change(contact: Contact, slo: Sequence[Guard]) -> Live:
     """The same of the process on the saved configuration, over its whole life."""
     process = contact.observed.process

@@ -21,6 +21,17 @@ def test_vllm_counts_failures_preemptions_and_what_was_slow() -> None:
     assert found["ttft_user_p95"] == Count(0, 4)
 
 
+def test_what_the_server_refused_is_among_the_failures_and_what_the_engine_ended_is_counted_once() -> None:
+    body = """\
+vllm:request_success_total{finished_reason="stop",model_name="tiny"} 90
+vllm:request_success_total{finished_reason="error",model_name="tiny"} 4
+http_requests_total{handler="/v1/completions",status="2xx"} 90
+http_requests_total{handler="/v1/completions",status="5xx"} 10
+"""
+    found = counts(read_page(engines.load("vllm").metric_table, page(body), "tiny"), [])
+    assert found["failures"] == Count(10, 100)
+
+
 def test_llamacpp_counts_none_of_them() -> None:
     assert counts(recorded("llamacpp"), [parse_guard("ttft_user_p95", "<= 800ms")]) == {}
 

@@ -54,6 +54,36 @@ def test_a_limit_of_no_failure_at_all_can_be_held() -> None:
     assert seen(watch(failures), "failures", *[(10, 50)] * 6)
 
 
+@pytest.mark.parametrize(("failed", "most"), [(3, 0.07), (1, 0.01)])
+def test_of_a_few_requests_only_what_is_proven_of_their_failures_counts(failed: int, most: float) -> None:
+    assert by_name(limits([], Live(counts={"failures": Count(failed, 8)})))["failures"] <= most
+
+
+def test_that_the_share_before_the_change_was_not_known_is_said() -> None:
+    told = "what was usual before the change, of failures (8 requests)"
+    for requests in (8, 1000):
+        watched = watch(*limits([], Live(counts={"failures": Count(0, requests)})))
+        seen(watched, "failures", *[(0, 50)] * 10)
+        assert (told in watched.unwatched()) is (requests == 8)
+
+
+@pytest.mark.parametrize(("looks", "too_few"), [(4, True), (5, False)])
+def test_a_share_that_too_few_looks_cannot_show_to_be_harm_is_said_and_no_reason_to_keep(
+    looks: int, too_few: bool
+) -> None:
+    good, bad = watch(*limits([], NOTHING)), watch(*limits([], NOTHING))
+    seen(good, "failures", *[(0, 10)] * looks)
+    seen(bad, "failures", *[(1, 10)] * looks)
+    told = "failures (requests came in fewer than 5 looks)"
+    assert (told in good.unwatched()) is too_few
+    assert good.too_short() is None
+    harm = bad.too_short()
+    assert (harm is not None) is too_few
+    if harm is not None:
+        assert harm.reason == WATCH_FAILURES
+        assert "write a longer `watch`" in harm.text
+
+
 def test_of_several_levels_limits_the_loosest_counts_since_live_load_has_no_levels() -> None:
     slo = [parse_guard("ttft_user_p95 at peak", "<= 2s"), parse_guard("ttft_user_p95 at low", "<= 300ms")]
     (failures, slow) = limits(slo, NOTHING)
