@@ -33,6 +33,7 @@ class FakeBalancer:
     upstreams: set[str] = field(default_factory=set)
     connections: list[int] = field(default_factory=list)  # of the next looks; then none
     pending: list[str] = field(default_factory=list)
+    forbidden: set[str] = field(default_factory=set)  # members that want a token on every page
     unreachable: set[str] = field(default_factory=set)  # members that this host gets no answer from
     metrics: dict[str, str] = field(default_factory=dict)  # member's name -> its counters
     refuses: str = ""  # why nginx does not take what was written
@@ -73,6 +74,7 @@ class FakeBalancer:
         return self.keeper.disarm(self.name, args)
 
     def call_forget(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        self.keeper.require(self.name, args["run"], args["generation"])
         self.saved.pop(args["run"], None)
         return {"removed": [], "changed": True}
 
@@ -99,6 +101,8 @@ class FakeBalancer:
         name, path = urlsplit(url).hostname or "", urlsplit(url).path
         if name in self.unreachable:
             return {"status": None, "error": "timed out"}
+        if name in self.forbidden and path == "/health":
+            return {"status": 401, "body": ""}
         if path == "/metrics":
             idle = "llamacpp:requests_processing 0\nllamacpp:requests_deferred 0\n"
             return {"status": 200, "body": self.metrics.get(name, idle)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.workflow.fake_balancer import FILE, FakeBalancer
 from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
 
 from changectl.core.errors import ContactLost
+from changectl.core.history_events import TURN
 from changectl.core.history_runs import summarise
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import HostAddress
@@ -257,3 +260,57 @@ def test_wherever_the_controller_dies_recover_leaves_every_instance_in_service(m
     assert stage.balancer.keeper.armed == {}
     assert stage.stopped_in_service == []
     assert summarise(stage.journal.lines).out == ()
+
+
+@pytest.mark.parametrize("ended", ["signal", "lease"])
+def test_whoever_ends_the_run_while_it_goes_back_finds_it_in_service_and_takes_it_out_again(ended: str) -> None:
+    stage = Behind()
+
+    def end(call: str) -> None:
+        if call != "put_back" or len(stage.journal.bodies("drain.intent")) > 1:
+            return
+        if ended == "signal":
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            next(one for one in stage.heart.beatings if one.host == "gpu2").lost = "somebody else has it"
+
+    stage.balancer.on_switch = end
+    with stage.interrupts.listening():
+        stage.apply(BETTER)
+
+    assert len(stage.journal.bodies("drain.intent")) == 2
+    assert stage.users_noticed_nothing
+    assert stage.serving_as_before()
+
+
+def test_what_was_saved_on_the_balancer_is_gone_once_the_instance_serves_again() -> None:
+    stage = Behind()
+    stage.apply(BETTER)
+
+    assert stage.balancer.saved == {}
+
+
+def test_a_member_that_wants_a_token_from_the_balancers_host_is_never_taken_out() -> None:
+    stage = Behind(names=("gpu1", "gpu2", "gpu3"))
+    stage.balancer.forbidden.add("gpu1")
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (3, "member_sick")
+    assert "HTTP 401" in end.last.text
+    assert stage.stopped == 0
+    assert stage.journal.bodies("drain.intent") == []
+
+
+def test_a_member_that_somebody_lets_in_after_the_pre_checks_is_taken_out_before_it_is_stopped() -> None:
+    stage = Behind(names=("gpu1", "gpu2", "gpu3"))
+    serving = stage.balancer.file
+    stage.balancer.file = serving.replace(b"gpu1:8080 weight=2;", b"gpu1:8080 down;")
+
+    def let_in(name: str) -> None:
+        if name == f"journal {TURN}":
+            stage.balancer.file = serving
+
+    stage.world.before = let_in
+    stage.apply(BETTER)
+
+    assert stage.users_noticed_nothing

@@ -52,7 +52,7 @@ class Attempt(Hold):
         target, wanted = contact.target, contact.wanted
         name, slots = host_run_name(recorder.run, recorder.step), target.engine.capacity(contact.pages).slots
         return cls(
-            gate=gate_of(target, recorder, tools, name, spared=spared, slots=slots),
+            gate=gate_of(target, recorder, tools, name, spared=spared, slots=slots, sick=bool(contact.sick)),
             target=target,
             recorder=recorder,
             tools=tools,

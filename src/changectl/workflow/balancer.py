@@ -14,7 +14,7 @@ from typing import Any
 
 from changectl import traffic
 from changectl.core.digest import sha256
-from changectl.core.errors import HostCallError
+from changectl.core.errors import HostCallError, Refused
 from changectl.core.history_events import DRAIN, UNDRAIN, intent, outcome
 from changectl.core.out_of_service import left_out
 from changectl.traffic import Traffic
@@ -22,7 +22,7 @@ from changectl.workflow.emptied import prove_empty
 from changectl.workflow.gate import Gate, OpenGate
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds
-from changectl.workflow.post import Post, health, open_post
+from changectl.workflow.post import Post, health, open_post, wrong_answer
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.spared import require_spare
 from changectl.workflow.target import Target
@@ -47,6 +47,7 @@ class Balancer:
         step_name: the run folder's name on the instance's host, from which those on the balancer's are made.
         spared: whether the plan allows that users notice it, so that nobody asks who serves meanwhile.
         slots: requests that the instance serves at a time; None: not known.
+        sick: whether it was found sick, so that no good answer of it is asked for before it is taken out.
         out_since: since when it is out, by the monotonic clock.
     """
 
@@ -57,12 +58,12 @@ class Balancer:
     step_name: str
     spared: bool = False
     slots: float | None = None
+    sick: bool = False
     out_since: float | None = None
     controls = True
     insisting: bool = False
     _post: Post | None = None
     _lease: HostLease | None = None
-    _by_others: bool = False
     _adopted: bool = False  # taken over from whoever died, and not looked at yet
 
     def insist(self) -> None:
@@ -78,7 +79,7 @@ class Balancer:
 
     def check(self) -> None:
         """Everything that is looked at before it is taken out, without taking it out; see `Gate.check`."""
-        if self._lease is None and not self._by_others:
+        if self._lease is None:
             self._edit(self._open())
 
     def out(self) -> None:
@@ -87,7 +88,7 @@ class Balancer:
             self._adopt()
         if self._lease is not None:
             self._again(self._open(), self._lease)
-        if self._lease is not None or self._by_others:
+        if self._lease is not None:
             return
         post = self._open()
         lease = self._held(post, f"{self.step_name}.{self._times() + 1}")
@@ -115,10 +116,11 @@ class Balancer:
         post, lease = self._open(), self._lease
         with self.tools.interrupts.shielded():
             self._put_back(post, lease)
-        lease.give_back()
-        with contextlib.suppress(Exception):  # what is left behind lies in a folder of ours
-            post.ask("forget", self._run(lease))
-        self._lease, self.out_since = None, None
+            with contextlib.suppress(Exception):  # what is left behind lies in a folder of ours
+                post.ask("forget", self._run(lease))
+            lease.give_back()
+            # Before a signal is raised: who goes back from here has to know that it serves.
+            self._lease, self.out_since = None, None
         self.tools.reporter.note(f"{self.target.name}: in service again at {post.address.name}")
 
     def _edit(self, post: Post) -> tuple[bytes, bytes] | None:
@@ -126,17 +128,25 @@ class Balancer:
         if self.way.file is None:
             if not self.spared:
                 require_spare(post, self.target, self.way, b"", self.slots, self.tools)
+            self._require_fit(post)
             return b"", b""
         seen = post.file(self.way.file)
         after = self.way.taken_out(seen.data)
         if after is None:
-            self._by_others = True
             text = f"{self.target.name} is out of service already ({self.way.file} says so): it stays as it is"
             self.tools.reporter.note(text)
             return None
         if not self.spared:
             require_spare(post, self.target, self.way, seen.data, self.slots, self.tools)
+        self._require_fit(post)
         return seen.data, after
+
+    def _require_fit(self, post: Post) -> None:
+        """What decides whether it may go back has to hold now, or it would stay out for good."""
+        wrong = "" if self.insisting or self.sick else wrong_answer(post, self.target, self.way.member)
+        if wrong:
+            text = f"{self.target.name} could not be put back into service: {post.address.name} asks it, and {wrong}"
+            raise Refused(f"{text}; it has to answer that host, without a token", reason="member_sick")
 
     def _prove(self, post: Post) -> None:
         prove_empty(post, self.target, self.way, self.recorder, self.tools, cut=self.insisting)
@@ -286,12 +296,13 @@ def gate_of(
     *,
     spared: bool = False,
     slots: float | None = None,
+    sick: bool = False,
 ) -> Gate:
     """The gate of an instance, as its service file says; see `Balancer` for the arguments."""
     way = traffic.load(target.service.traffic)
     if not way.controls:
         return OpenGate()
-    return Balancer(target, way, recorder, tools, step_name, spared, slots)
+    return Balancer(target, way, recorder, tools, step_name, spared, slots, sick)
 
 
 def _short(answer: Mapping[str, Any]) -> dict[str, Any]:

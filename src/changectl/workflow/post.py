@@ -106,3 +106,16 @@ def health(post: Post, target: Target, member: str | None) -> list[dict[str, Any
         for one in found
         if one.name in wanted
     ]
+
+
+def wrong_answer(post: Post, target: Target, member: str | None) -> str:
+    """What a member does not answer now as it has to before it goes back; "" where all is well."""
+    requests = health(post, target, member)
+    seconds = sum(float(one["timeout"]) for one in requests)
+    found = post.ask("probe", {"requests": requests}, timeout=seconds + 10)
+    for one in requests:
+        page = found.get(one["name"]) or {}
+        if page.get("status") != one["status"]:
+            said = page.get("error") or f"HTTP {page.get('status')}"
+            return f"{one['url']} says {said}, not HTTP {one['status']}"
+    return ""
