@@ -40,6 +40,7 @@ class Users:
         lines = [
             f'vllm:request_success_total{{finished_reason="stop"}} {good}',
             f'vllm:request_success_total{{finished_reason="error"}} {failed}',
+            f'vllm:request_success_total{{finished_reason="abort"}} {int(ended * now.get("given_up", 0))}',
             f"vllm:generation_tokens_total {good * now['tokens'] + host.tokens}",
             f"vllm:prompt_tokens_total {good * 100}",
             f"vllm:num_preemptions_total {int(ended * now.get('preempted', 0))}",

@@ -120,8 +120,9 @@ def test_more_than_one_per_cent_that_failed_is_flagged_though_it_is_no_harm() ->
         ({"failing": 0.2}, "watch_failures", "live requests failed; up to 2% would be no harm"),
         ({"ttft": 0.7}, "watch_latency", "took longer than ttft_user_p95 <= 500ms allows"),
         ({"preempted": 0.5}, "watch_preemptions", "were preempted"),
+        ({"given_up": 0.5}, "watch_failures", "were given up by their clients"),
     ],
-    ids=["failures", "slower", "preempted"],
+    ids=["failures", "slower", "preempted", "given up"],
 )
 def test_what_the_engine_counts_of_live_requests_is_watched(changed: dict[str, float], reason: str, told: str) -> None:
     stage = live_stage(Users(changed=changed), LIVE_SERVICE + "limits: {load_on_live: true}\n")

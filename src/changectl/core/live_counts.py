@@ -45,11 +45,13 @@ def given_up(value: Figure) -> Count | None:
 
 
 def counts(page: EnginePage, slo: Sequence[Guard]) -> dict[str, Count]:
-    """All shares that the engine counts, since the process began: `failures`, `preemptions`, each limit by its name."""
+    """All shares that the engine counts, since the process began: by name (`failures`, `given_up`, a limit)."""
     found = {} if (requests := ended(page.value)) is None else {"failures": requests}
     preempted = page.value("preemptions")
     if requests is not None and preempted is not None:
         found["preemptions"] = Count(preempted, requests.n)
+    if (left := given_up(page.value)) is not None:
+        found["given_up"] = left
     for name, guard in slow(slo).items():
         reading = time_of(page.readings, guard.ref.metric.name)
         if reading is not None and (count := over(reading.buckets, guard.limit.value)) is not None:

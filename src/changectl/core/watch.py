@@ -22,9 +22,15 @@ ALPHA = 0.01  # the chance of a false alarm of one instance's whole watch, share
 KNOWN = 200  # requests of the saved configuration whose share has a bound worth the name
 MORE_FAILURES = 0.005  # beyond the saved configuration's share: the default margin of failures
 MORE_PREEMPTIONS = 0.05
+MORE_GIVEN_UP = 0.05
 MOST = 0.9  # a limit beyond it is none that could be broken
 LEAST = 1e-4  # no bet can be held against a share of 0: one request in ten thousand stands for none
 _MB = 1e6
+# How often is too often, only the saved configuration can tell.
+_AS_BEFORE = (
+    ("preemptions", WATCH_PREEMPTIONS, MORE_PREEMPTIONS, "were preempted"),
+    ("given_up", WATCH_FAILURES, MORE_GIVEN_UP, "were given up by their clients"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,8 @@ class Live:
     Attributes:
         memory: bytes that the service holds; None: not told.
         left: bytes that it could still take; None: not told.
-        counts: since the process began, of the requests that ended: `failures`, `preemptions`, and by the name of each
-            latency limit those that took longer. What the engine does not count is not there.
+        counts: since the process began, of the requests that ended: `failures`, `preemptions`, `given_up`, and by the
+            name of each latency limit those that took longer. What the engine does not count is not there.
     """
 
     memory: float | None = None
@@ -76,8 +82,9 @@ def limits(slo: Sequence[Guard], before: Live) -> list[ShareLimit]:
     for name, guard in slow(slo).items():
         words = f"took longer than {name} {guard.limit} allows"
         found.append(_limit(name, WATCH_LATENCY, [BEYOND[guard.ref.statistic or ""]], 0.0, words, before))
-    if before.counts.get("preemptions", Count(0, 0)).n:  # how often is too often, only the saved configuration can tell
-        found.append(_limit("preemptions", WATCH_PREEMPTIONS, [0.0], MORE_PREEMPTIONS, "were preempted", before))
+    for name, reason, more, words in _AS_BEFORE:
+        if before.counts.get(name, Count(0, 0)).n:
+            found.append(_limit(name, reason, [0.0], more, words, before))
     return found
 
 

@@ -17,7 +17,7 @@ def recorded(engine: str) -> EnginePage:
 
 def test_vllm_counts_failures_preemptions_and_what_was_slow() -> None:
     found = counts(recorded("vllm"), [parse_guard("ttft_user_p95", "<= 800ms")])
-    assert set(found) == {"failures", "preemptions", "ttft_user_p95"}
+    assert set(found) == {"failures", "preemptions", "given_up", "ttft_user_p95"}
     assert found["ttft_user_p95"] == Count(0, 4)
 
 

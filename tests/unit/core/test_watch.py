@@ -97,10 +97,11 @@ def test_of_several_levels_limits_the_loosest_counts_since_live_load_has_no_leve
         ("failures", WATCH_FAILURES, "live requests failed; up to 2% would be no harm"),
         ("ttft_user_p95", WATCH_LATENCY, "took longer than ttft_user_p95 <= 800ms allows; up to 5%"),
         ("preemptions", WATCH_PREEMPTIONS, "were preempted"),
+        ("given_up", WATCH_FAILURES, "were given up by their clients"),
     ],
 )
 def test_a_share_far_beyond_its_limit_is_harm_with_a_reason_of_its_own(name: str, reason: str, told: str) -> None:
-    found = limits(SLO, Live(counts={"preemptions": Count(0, 1000)}))
+    found = limits(SLO, Live(counts=dict.fromkeys(("preemptions", "given_up"), Count(0, 1000))))
     harm = seen(watch(*found), name, *[(10, 20)] * 12)
     assert harm is not None
     assert harm.reason == reason
