@@ -17,7 +17,7 @@ steps:
   - change: {{parameter: {{name: {name}, to: {to}}}}}
     expect: neutral
 """
-PROMPTS = [{"id": f"q{number}", "prompt": "once", "max_tokens": 8, "quality": True} for number in range(12)]
+PROMPTS = [{"id": f"q{number}", "prompt": "once", "max_tokens": 8, "quality": True} for number in range(94)]
 
 
 def changing(name: str, to: str, effort: str = "standard") -> str:
@@ -40,6 +40,7 @@ def quality(stage: Stage) -> str:
 
 def test_the_same_answers_let_a_change_pass_that_may_change_them() -> None:
     stage = Stage(workload=PROMPTS)
+    stage.host.requests = len(PROMPTS)
     end = cache_type(stage)
 
     assert (end.last.outcome, end.exit_code) == (Outcome.KEPT, 0)

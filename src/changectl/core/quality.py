@@ -6,6 +6,7 @@ or wrong instead.
 
 BREACH takes three keys: a sign test over the prompts (McNemar's exact test, where answers are right or wrong), at least
 two points more, and that it is so in every phase of B. CLEAR takes a bound: five points more are excluded.
+There a prompt counts once: an answer that is given again says nearly nothing new.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from changectl.core.metrics import METRICS, Guard, Metric, MetricRef
 from changectl.core.proportions import Count, design_effect, total
 from changectl.core.trial_failures import Failures
 from changectl.core.trial_guards import Held, settled
-from changectl.core.trial_phases import TrialPhase, pairs_done
+from changectl.core.trial_phases import TrialPhase
 from changectl.core.units import format_points
 
 DISAGREEMENT, WRONG = METRICS["disagreement"], METRICS["wrong_answers"]
@@ -30,11 +31,13 @@ NAMES = (DISAGREEMENT.name, WRONG.name)
 LEAST_PROMPTS = 12  # if all of them change, that is evidence at one look also as one guard of thirty
 SIZE = 0.02  # share by which more answers differ, or are wrong; less is no harm
 GROSS = 0.05  # share that has to be excluded before a change is kept
+# Where not one answer differs, so many prompts exclude it (upper bound of no failures: 1 - alpha ** (1 / n)).
+CLEAR_PROMPTS = math.ceil(math.log(PER_LOOK) / math.log(1 - GROSS))
 LEAST_STARTS = 2  # of A
 ONE_START = "one start of the saved configuration does not tell by how much two of them differ"
 MAY_CHANGE = (
     'the parameter may change answers, and no quality prompts were answered: add `"quality": true` to '
-    f"{LEAST_PROMPTS} requests of the workload, or more"
+    f"{CLEAR_PROMPTS} requests of the workload, or more"
 )
 
 Shares = Mapping[str, tuple[float, float]]  # prompt -> its share with A, and with B
@@ -46,7 +49,8 @@ class _Seen:
 
     Attributes:
         shares: by prompt.
-        counts: answers that differ (or are wrong) and all answers, of each phase of A, and of each of B.
+        counts: prompts whose answers differ (or are wrong) and all prompts, of each phase of A, and of each of B; a
+            prompt that was answered more than once counts by its share.
         steady: whether every phase of B is worse than every one of A.
     """
 
@@ -56,8 +60,11 @@ class _Seen:
 
     @property
     def failures(self) -> Failures:
-        """The same as shares with bounds; answers that change together in one phase are worth fewer."""
-        before, after = map(total, self.counts)
+        """The same as shares with bounds; answers that change together in one phase are worth fewer.
+
+        Phases are averaged and not added: each asks the same prompts again.
+        """
+        before, after = (total(counts).times(1 / len(counts)) for counts in self.counts)
         return Failures(before, after, design_effect(self.counts))
 
     def p_worse(self) -> float:
@@ -99,7 +106,8 @@ def quality_of(phases: Sequence[TrialPhase], guards: Sequence[Guard], *, require
 
 def too_few(count: int) -> str:
     """Why so many prompts are no evidence."""
-    return f"{count} quality prompts were answered in every phase; {LEAST_PROMPTS} are needed"
+    needed = f"{LEAST_PROMPTS} are needed to see harm, {CLEAR_PROMPTS} to exclude it"
+    return f"{count} quality prompts were answered in every phase; {needed}"
 
 
 def breached(row: Row) -> Reason:
@@ -118,27 +126,27 @@ def _judged(
 ) -> Held:
     saved, new = (_answers(phases, letter, prompts) for letter in ("A", "B"))
     seen = (_disagreement if metric is DISAGREEMENT else _wrong)(prompts, saved, new)
-    found, evidence, done = seen.failures, seen.p_worse(), max(1, pairs_done(phases))
+    found, evidence = seen.failures, seen.p_worse()
     beyond = seen.steady and (found.more >= SIZE if guard is None else not guard.limit.holds(found.after.share))
 
-    def clear(now: Failures) -> bool:
-        return now.upper() < GROSS if guard is None else guard.limit.holds(now.upper_of_b())
+    clear = not beyond and (found.upper() < GROSS if guard is None else guard.limit.holds(found.upper_of_b()))
 
-    def decided(number: int, guards: int) -> bool:
-        return clear(found.scaled(number / done)) or (beyond and evidence * guards < PER_LOOK)
+    def decided(_: int, guards: int) -> bool:
+        return clear or (beyond and evidence * guards < PER_LOOK)  # other prompts would help, and other pairs do not
 
-    note = f"{len(prompts)} prompts, {round(found.after.n)} answers"
-    if not clear(found) and not beyond:
+    note = f"{len(prompts)} prompts"
+    if not clear and not beyond:
         note += f"; {format_points(found.upper())} are not excluded"
+        note += f" by fewer than {CLEAR_PROMPTS}" if guard is None and len(prompts) < CLEAR_PROMPTS else ""
     row = Row(
         metric.name, metric.unit, None, found.before.share, found.after.share, None, _limit(guard), "open", note,
         low=found.lower(), high=found.upper(), bound=found.upper_of_b(),
     )  # fmt: skip
     waits = _waits(metric, len(saved))
-    proven = clear(found) or (beyond and evidence < PER_LOOK)
+    proven = clear or (beyond and evidence < PER_LOOK)
     if not required and guard is None and (waits or not proven):
         return Held(replace(row, state="not judged", note=waits or note))  # nobody asked: it is shown, and stops nobody
-    return Held(row, evidence, beyond, clear(found), decided, waits)
+    return Held(row, evidence, beyond, clear, decided, waits)
 
 
 def _waits(metric: Metric, starts: int) -> str:
@@ -163,7 +171,7 @@ def _disagreement(prompts: Sequence[str], saved: _Phases, new: _Phases) -> _Seen
     others = [[other for other in saved if other is not one] for one in saved]
     before = [_against(prompts, one, rest) for one, rest in zip(saved, others, strict=True)]
     after = [_against(prompts, one, saved) for one in new]
-    return _seen(prompts, (before, after), saved, new)
+    return _seen(prompts, (before, after))
 
 
 def _against(prompts: Sequence[str], one: Mapping[str, Answers], others: _Phases) -> dict[str, float]:
@@ -177,23 +185,12 @@ def _wrong(prompts: Sequence[str], saved: _Phases, new: _Phases) -> _Seen:
         [{prompt: (one[prompt].wrong or 0) / one[prompt].n for prompt in prompts} for one in phases]
         for phases in (saved, new)
     )
-    return _seen(prompts, (before, after), saved, new)
+    return _seen(prompts, (before, after))
 
 
-def _seen(
-    prompts: Sequence[str],
-    shares: tuple[Sequence[Mapping[str, float]], Sequence[Mapping[str, float]]],
-    saved: _Phases,
-    new: _Phases,
-) -> _Seen:
-    """Put together the share of each prompt in each phase; the counts are of answers."""
-    counts = tuple(
-        [
-            Count(math.fsum(one[prompt] * phase[prompt].n for prompt in prompts), sum(phase[p].n for p in prompts))
-            for one, phase in zip(own, phases, strict=True)
-        ]
-        for own, phases in zip(shares, (saved, new), strict=True)
-    )
+def _seen(prompts: Sequence[str], shares: tuple[Sequence[Mapping[str, float]], Sequence[Mapping[str, float]]]) -> _Seen:
+    """Put together the share of each prompt in each phase; the counts are of prompts."""
+    counts = tuple([Count(math.fsum(one[prompt] for prompt in prompts), len(prompts)) for one in own] for own in shares)
     by_prompt = {
         prompt: (fmean(one[prompt] for one in shares[0]), fmean(one[prompt] for one in shares[1])) for prompt in prompts
     }

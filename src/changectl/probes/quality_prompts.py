@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from changectl.core.precheck import Check, CheckResult, Situation
-from changectl.core.quality import LEAST_PROMPTS
+from changectl.core.quality import CLEAR_PROMPTS, LEAST_PROMPTS
 
 ORDER = 73
 CHECK = Check("quality_prompts", "advice")
@@ -17,11 +17,13 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.not_applicable(f"{situation.name} is not known to change answers")
     if situation.quality_prompts is None:
         return CHECK.unknown(f"{situation.name} may change answers, and nothing is measured that could tell")
-    figure = f"{situation.quality_prompts} of the {LEAST_PROMPTS} that are needed"
+    figure = f"{situation.quality_prompts} of the {CLEAR_PROMPTS} that are needed"
+    hint = f'add `"quality": true` to {CLEAR_PROMPTS} or more requests of the workload'
     if situation.quality_prompts < LEAST_PROMPTS:
-        return CHECK.failed(
-            f"{situation.name} may change answers, which this workload cannot judge: the verdict stays inconclusive",
-            f'add `"quality": true` to {LEAST_PROMPTS} or more requests of the workload',
-            figure,
-        )
+        text = "may change answers, which this workload cannot judge: the verdict stays inconclusive"
+        return CHECK.failed(f"{situation.name} {text}", hint, figure)
+    if situation.quality_prompts < CLEAR_PROMPTS:
+        text = "may change answers, and so few prompts can show that it does, not that it does not"
+        accept = "or say in the plan how many may differ: `accept: {disagreement: <= 60%}`"
+        return CHECK.failed(f"{situation.name} {text}: a trial keeps nothing", f"{hint}, {accept}", figure)
     return CHECK.passed("what it does to answers can be judged", figure)

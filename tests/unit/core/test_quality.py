@@ -58,12 +58,38 @@ def judged(pairs: int, a: Given, b: Given, *, needed: bool = True, accept: tuple
 
 
 def test_the_same_answers_are_kept() -> None:
-    judgement = judged(2, prompts(20), prompts(20))
+    judgement = judged(2, prompts(94), prompts(94))
 
     assert end(judgement) == KEPT_NEUTRAL
     found = row(judgement, "disagreement")
     assert (found.state, found.before, found.after) == ("clear", 0.0, 0.0)
-    assert "20 prompts" in found.note
+    assert "94 prompts" in found.note
+
+
+@pytest.mark.parametrize(("count", "repeats"), [(12, 10), (93, 1000)])
+@pytest.mark.parametrize("wrong", [None, 0])
+def test_a_prompt_that_is_asked_again_excludes_no_more_than_it_did_before(
+    count: int, repeats: int, wrong: int | None
+) -> None:
+    asked = prompts(count, Answers({"same": repeats}, wrong=wrong))
+    judgement = judged(4, asked, asked)
+
+    assert end(judgement) == LEFT_TO_THE_PLAN
+    assert (
+        "are not excluded by fewer than 94" in row(judgement, "disagreement" if wrong is None else "wrong_answers").note
+    )
+    assert judgement.more_pairs is None
+
+
+def test_what_seems_to_be_harm_is_never_clear() -> None:
+    """Two points more are wrong, which may be chance, and five more are excluded."""
+    right, wrong = Answers({"a": 1}, wrong=0), Answers({"b": 1}, wrong=1)
+    before = {**prompts(3000, right), **prompts(600, wrong)}
+    after = {**prompts(3000, right), **{f"q{number}": wrong for number in range(600, 1265)}}
+    judgement = judged(4, before, after)
+
+    assert (row(judgement, "wrong_answers").high or 1) < 0.05
+    assert end(judgement) == LEFT_TO_THE_PLAN
 
 
 def test_other_answers_in_every_phase_are_harm_and_named_quality() -> None:
@@ -130,15 +156,15 @@ def test_a_few_other_answers_leave_a_change_open_that_may_change_answers() -> No
 
 def test_a_plan_may_accept_other_answers() -> None:
     accept = (parse_guard("disagreement", "<= 90%", "accept"),)
-    assert end(judged(2, prompts(20), changed(14), accept=accept)) == KEPT_NEUTRAL
-    assert end(judged(2, prompts(20), changed(20), accept=accept)) == REGRESSED
+    assert end(judged(2, prompts(60), changed(42, 60), accept=accept)) == KEPT_NEUTRAL
+    assert end(judged(2, prompts(60), changed(60, 60), accept=accept)) == REGRESSED
 
 
 def test_right_and_wrong_count_where_an_answer_is_expected_and_its_words_do_not() -> None:
     right, wrong = Answers({"a": 6}, wrong=0), Answers({"b": 6}, wrong=6)
     others = Answers({"b": 6}, wrong=0)
 
-    assert end(judged(2, prompts(20, right), prompts(20, others))) == KEPT_NEUTRAL
+    assert end(judged(2, prompts(94, right), prompts(94, others))) == KEPT_NEUTRAL
     judgement = judged(2, prompts(20, right), {**prompts(20, right), **prompts(12, wrong)})
     assert codes(judgement) == ["quality"]
     assert row(judgement, "wrong_answers").after == pytest.approx(0.6)
