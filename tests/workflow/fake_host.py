@@ -77,7 +77,7 @@ class FakeHost:
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
     restorable: bool = True
     kernel: str | None = "6.1"
-    cpus: dict[str, Any] = field(default_factory=lambda: {"count": 2})
+    cpus: dict[str, Any] = field(default_factory=lambda: {"model": "EPYC", "count": 2, "usable": 2})
     boot: str = "b"
     facts: dict[str, Any] = field(default_factory=dict)  # what the host says of the process otherwise
     counters: dict[str, int] = field(default_factory=lambda: {"oom_kill": 3, "pswpin": 70})

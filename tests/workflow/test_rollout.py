@@ -11,7 +11,7 @@ from tests.workflow.crash import Killed, die_before, settle
 from tests.workflow.fake_host import FakeHost
 from tests.workflow.stage import BETTER, Stage, plan_text
 
-from changectl.core.errors import ContactLost
+from changectl.core.errors import ContactLost, HostCallError, Refused
 from changectl.core.history import runs, services
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.apply import RunEnd, apply
@@ -80,7 +80,7 @@ def test_only_the_first_gets_the_whole_trial_where_the_others_are_like_it() -> N
 
 def test_an_instance_on_other_hardware_gets_a_whole_trial_of_its_own() -> None:
     stage = Stage(THREE)
-    stage.hosts["gpu2"].cpus = {"count": 64}
+    stage.hosts["gpu2"].cpus = {"model": "EPYC", "count": 64, "usable": 64}
     rolled(stage, effort="standard")
 
     turn = stage.journal.bodies("turn")[1]
@@ -187,6 +187,75 @@ def test_a_kept_one_that_dies_before_the_rollout_is_over_goes_back(dies_at: str)
     assert slots(stage) == ("4 8 4" if dies_at == "door gpu2 disarm" else "4 8 8")
 
 
+def once_all_are_kept(stage: Stage, act: Callable[[Stage], None]) -> None:
+    """Let something happen at the first look that follows the last host's decision."""
+
+    def happen(name: str) -> None:
+        if name == "door gpu1 status" and "door gpu3 disarm" in stage.world.trace:
+            stage.world.before = lambda _: None
+            act(stage)
+
+    stage.world.before = happen
+
+
+def gone(stage: Stage) -> None:
+    raise ContactLost("gpu1: no answer")
+
+
+def no_answer(stage: Stage) -> None:
+    raise HostCallError("gpu1: the call failed", reason="failed")
+
+
+def signalled(stage: Stage) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    stage.interrupts.check()  # as every real call does while it waits
+
+
+@pytest.mark.parametrize("policy", ["", "on_partial: revert_all\n"])
+@pytest.mark.parametrize("blip", [gone, no_answer, signalled])
+def test_a_blip_once_every_host_has_kept_it_changes_nothing_of_that(blip: Callable[[Stage], None], policy: str) -> None:
+    stage = Stage(THREE)
+    once_all_are_kept(stage, blip)
+    end = rolled(stage, policy)
+
+    assert (end.exit_code, end.last.outcome, slots(stage)) == (0, Outcome.KEPT, "8 8 8")
+    assert closed(stage) == dict.fromkeys(THREE, "kept")
+    told = [note for note in stage.reporter.notes if "could not be looked at once more" in note]
+    assert len(told) == (blip is not signalled)
+
+
+def cannot_be_restored(host: FakeHost) -> None:
+    slow_with_the_change(host)
+
+    def refuse(host: FakeHost, call: str) -> None:
+        if call == "restore":
+            raise HostCallError(f"{host.name}: the disk is gone", reason="io_error")
+
+    host.on_call = refuse
+
+
+def test_the_kept_ones_serve_on_where_the_one_that_failed_cannot_be_restored() -> None:
+    stage = Stage(THREE)
+    cannot_be_restored(stage.hosts["gpu3"])
+    end = rolled(stage, "on_partial: revert_all\n")
+
+    assert (end.exit_code, end.last.outcome) == (6, Outcome.REVERT_FAILED)
+    assert [act for act in plays(stage) if act.endswith("restore")] == ["gpu3 restore"]
+    assert closed(stage) == {"gpu1": "kept", "gpu2": "kept", "gpu3": "revert_failed"}
+    assert "gpu1, gpu2: runs on the change" in end.last.text
+
+
+def test_a_kept_one_that_died_goes_back_before_those_that_serve() -> None:
+    stage = Stage(THREE)
+    once_all_are_kept(stage, lambda stage: stage.hosts["gpu1"].stop())
+    end = rolled(stage, "on_partial: revert_all\n")
+
+    assert end.last.outcome is Outcome.REVERTED
+    assert [act for act in plays(stage) if act.endswith("restore")] == [
+        f"{n} restore" for n in ("gpu1", "gpu3", "gpu2")
+    ]
+
+
 @pytest.mark.parametrize("moment", ["door gpu1 disarm", "journal turn"])
 def test_an_interrupt_between_two_instances_leaves_what_is_kept(moment: str) -> None:
     stage = Stage(THREE)
@@ -291,14 +360,57 @@ def test_wherever_a_rollout_was_cut_off_its_hosts_decide(policy: str, acted: boo
             assert [name for name, end in closed(stage).items() if end == "kept"] == stays, where
 
 
-def test_what_was_judged_on_the_second_can_be_kept_and_the_third_stays_as_it_is() -> None:
+def cut_off_at_the_second(policy: str = "") -> Stage:
+    """The first is kept, the second was judged good and not decided, the third not touched."""
     stage = Stage(THREE)
     stage.world.before = die_before(
         stage.world, lambda name, _: name == "journal disarm.intent" and slots(stage).startswith("8 8")
     )
     with pytest.raises(Killed):
-        rolled(stage)
+        rolled(stage, policy)
     stage.world.before = lambda name: None
+    return stage
+
+
+def test_a_rollout_for_all_or_none_is_not_kept_in_part_by_recover() -> None:
+    stage = cut_off_at_the_second("on_partial: revert_all\n")
+    with pytest.raises(Refused, match="gpu3: it was not changed yet") as refused:
+        settle(stage, go_on=True)
+
+    assert refused.value.reason == "not_judged"
+    assert not stage.journal.bodies("step.closed")
+    assert settle(stage).outcome is Outcome.REVERTED
+    assert stage.serving_as_before()
+
+
+def test_recover_leaves_a_kept_one_serving_where_the_other_cannot_be_restored() -> None:
+    stage = cut_off_at_the_second("on_partial: revert_all\n")
+    cannot_be_restored(stage.hosts["gpu2"])
+    ending = settle(stage)
+
+    assert (exit_code(ending), ending.outcome) == (6, Outcome.REVERT_FAILED)
+    assert closed(stage) == {"gpu1": "kept", "gpu2": "revert_failed", "gpu3": "untouched"}
+    assert slots(stage).startswith("8")
+
+
+def test_recover_of_a_cut_off_revert_leaves_alone_what_the_run_never_kept() -> None:
+    stage = Stage(THREE)
+    fails_with_the_change(stage.hosts["gpu2"])
+    rolled(stage)
+    starts = {name: host.starts for name, host in stage.hosts.items()}
+    stage.world.before = die_before(stage.world, lambda name, _: name == "play gpu1 restore")
+    with pytest.raises(Killed):
+        take_back(stage, "R1")
+    stage.world.before = lambda name: None
+    ending = settle(stage, "R2")
+
+    assert ending.outcome is Outcome.REVERTED
+    assert stage.serving_as_before()
+    assert [name for name, host in stage.hosts.items() if host.starts != starts[name]] == ["gpu1"]
+
+
+def test_what_was_judged_on_the_second_can_be_kept_and_the_third_stays_as_it_is() -> None:
+    stage = cut_off_at_the_second()
     ending = settle(stage, go_on=True)
 
     assert ending.outcome is Outcome.KEPT_PARTLY

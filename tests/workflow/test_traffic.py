@@ -18,6 +18,7 @@ from changectl.core.history_runs import summarise
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import HostAddress
 from changectl.workflow.apply import apply
+from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.revert import revert
 from changectl.workflow.revert_order import what_to_revert
 
@@ -314,3 +315,66 @@ def test_a_member_that_somebody_lets_in_after_the_pre_checks_is_taken_out_before
     stage.apply(BETTER)
 
     assert stage.users_noticed_nothing
+
+
+def loses_the_way_back(stage: Behind, error: Exception | None = None) -> None:
+    """From now on the balancer takes instances out, and cannot put them back."""
+
+    def lost(call: str) -> None:
+        if call == "put_back":
+            raise error or ContactLost("lb1: gone")
+
+    stage.balancer.on_switch = lost
+
+
+def test_a_revert_leaves_the_last_serving_instance_alone_while_the_other_is_still_out() -> None:
+    stage = Behind()
+    stage.apply(BETTER)
+    stage.stopped = 0
+    loses_the_way_back(stage)
+    order = what_to_revert("R1", stage.journal.events("R1"), "it was a mistake")
+    _, ending = revert(order, stage.placed, None, stage.tools)
+
+    assert (ending.outcome, ending.reason) == (Outcome.REVERT_UNVERIFIED, "needs_person")
+    assert "gpu1: not taken back" in ending.text
+    assert "changectl revert R1" in ending.text
+    assert stage.stopped == 1
+    assert stage.stopped_in_service == []
+    assert [host.process.argv[-1] for host in stage.hosts.values() if host.process] == ["8", "4"]
+
+    stage.balancer.on_switch = lambda call: None
+    stage.balancer.lease_runs_out()
+    again = what_to_revert("R1", stage.journal.events("R1"), "it was a mistake", stage.journal.lines)
+    assert revert(again, stage.placed, None, stage.tools)[1].outcome is Outcome.REVERTED
+    assert stage.serving_as_before()
+
+
+def test_with_all_or_none_the_kept_one_serves_on_while_the_other_is_still_out() -> None:
+    stage = Behind()
+    stage.hosts["gpu2"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)
+    stage.world.before = lambda name: loses_the_way_back(stage) if name == "play gpu2 restore" else None
+    text = TRIAL.format(slots=BETTER).replace("effort: standard", "effort: quick\non_partial: revert_all")
+    end = apply(stage.order(text), stage.tools)
+
+    assert end.last.outcome is Outcome.KEPT_PARTLY
+    assert "still out of service" in end.last.text
+    assert [host.process.argv[-1] for host in stage.hosts.values() if host.process] == ["8", "4"]
+    assert stage.stopped_in_service == []
+
+
+def test_a_signal_while_an_untouched_instance_is_put_back_waits_for_the_end_on_record() -> None:
+    stage = Behind()
+
+    def fail(name: str) -> None:
+        if name == "door gpu1 status" and "journal drained.outcome" in stage.world.trace:
+            stage.balancer.on_switch = lambda call: os.kill(os.getpid(), signal.SIGINT)
+            raise ContactLost("gpu1: gone")
+
+    stage.world.before = fail
+    with contextlib.suppress(Interrupted):
+        stage.apply(BETTER)
+
+    assert stage.journal.bodies("step.closed")[-1]["reason"] == "contact_lost"
+    assert stage.stopped == 0
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.journal.bodies("run.closed")

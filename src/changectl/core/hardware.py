@@ -47,7 +47,7 @@ def hardware(host: Mapping[str, Any], engine_version: str | None) -> Hardware:
     total = memory.get("total")
     parts = {
         "machine": host.get("machine"),
-        "processors": None if not cpus else [cpus.get("model"), cpus.get("count"), cpus.get("usable")],
+        "processors": _all_known([cpus.get("model"), cpus.get("count"), cpus.get("usable")]),
         "gpu": _gpus(gpu),
         "engine_version": engine_version or "not exposed",
     }
@@ -59,9 +59,14 @@ def _gpus(gpu: Mapping[str, Any]) -> list[str] | None:
     if gpu.get("present") is False and not gpu.get("amd"):
         return []
     models = gpu.get("models")
-    if not isinstance(models, list) or not models or not all(models):
+    if not isinstance(models, list) or not models or not all(models) or not gpu.get("driver"):
         return None
     return [*map(str, models), f"driver {gpu.get('driver')}"]
+
+
+def _all_known(figures: list[Any]) -> list[Any] | None:
+    """None where one is missing: what is known of a part does not tell that the parts are alike."""
+    return figures if all(figures) else None
 
 
 def _group(host: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -59,6 +59,10 @@ class HalfDone:
 
     def kept_on(self) -> tuple[Ending, Ends]:
         """Finish what was cut off between a verdict and the host's decision. Raises Refused."""
+        untouched = [name for name, one in self.found.items() if one is Found.UNTOUCHED]
+        if untouched and self.order.all_or_none:
+            text = f"{', '.join(untouched)}: it was not changed yet, and the plan says on_partial: revert_all"
+            raise Refused(f"{text}; leave out --continue to bring the saved configuration back", reason="not_judged")
         for _, edit in self.holds:
             found = self.found[edit.instance]
             if found in (*DECIDED, Found.UNTOUCHED) or (found is Found.OPEN and edit.instance in self.order.good):
@@ -88,11 +92,13 @@ class HalfDone:
         Raises:
             LeftToHost: a host does not answer any more; its dead-man restores it.
         """
-        stays = set() if self.order.all_or_none else {name for name, one in self.found.items() if one in DECIDED}
+        decided = [pair for pair in reversed(self.holds) if self.found[pair[1].instance] in DECIDED]
+        begun = [pair for pair in reversed(self.holds) if self.found[pair[1].instance] in (Found.OPEN, Found.RESTORED)]
         ends: dict[str, Restored] = {}
-        for hold, edit in reversed(self.holds):
-            if self.found[edit.instance] is Found.UNTOUCHED or edit.instance in stays:
-                continue
+        for hold, edit in [*begun, *(decided if self.order.all_or_none else ())]:
+            bad = any(end.outcome != REVERTED or end.still_out for end in ends.values())
+            if bad and self.found[edit.instance] in DECIDED:
+                break  # a good one serves on as long as another one is out
             hold.insist()
             by_host = self.found[edit.instance] is Found.RESTORED
             with hold.tools.interrupts.ignored():
@@ -101,9 +107,11 @@ class HalfDone:
         if any(end.outcome == LEFT for end in ends.values()):
             raise LeftToHost("\n".join(end.detail for end in ends.values() if end.outcome != REVERTED))
         now, text = {name: end.outcome for name, end in ends.items()}, "\n".join(end.detail for end in ends.values())
-        bad = [end.outcome for end in ends.values() if end.outcome != REVERTED]
-        if bad:
-            return self.ended(Ending(Outcome(FAILED if FAILED in bad else bad[0]), "needs_person", text), now)
+        stays = [edit.instance for _, edit in decided if edit.instance not in ends]
+        worse = [end.outcome for end in ends.values() if end.outcome != REVERTED]
+        if worse:
+            text += f"\n{mix({name: self._end_of(name) for name in stays})}" if stays else ""
+            return self.ended(Ending(Outcome(FAILED if FAILED in worse else worse[0]), "needs_person", text), now)
         return self._in_part(now, text) if stays else self.ended(Ending(Outcome.REVERTED, RECOVERED, text), now)
 
     def _in_part(self, now: Mapping[str, str], text: str = "") -> tuple[Ending, Ends]:

@@ -11,7 +11,7 @@ from changectl.core.history_events import ARM, LEASE, RUN_CLOSED, RUN_OPENED, ST
 from changectl.core.judgement import Verdict
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.ports import Event
-from changectl.workflow.revert_order import KeptEdit, edits_of
+from changectl.workflow.revert_order import KeptEdit, edits_of, proven_gone
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ def open_run(events: Sequence[Event], reverted: Sequence[Event] = ()) -> OpenRun
     verdicts = [event.body for event in events if event.kind == "verdict" and event.step == step]
     if reverts:
         steps = sorted({event.step for event in reverted if event.kind == "capture.outcome"}, reverse=True)
-        edits = tuple(edit for number in steps for edit in edits_of(number, reverted))
+        gone = proven_gone(reverted)  # what that run itself had brought back is none of the revert's
+        found_edits = [edit for number in steps for edit in edits_of(number, reverted)]
+        edits = tuple(edit for edit in found_edits if (edit.step, edit.instance) not in gone)
     else:
         edits = tuple(edits_of(step, events)) if step else ()
     begun, leased = (

@@ -64,7 +64,7 @@ def what_to_revert(run: str, events: Sequence[Event], reason: str, others: Seque
     if not finished:
         # Cut off: whatever was saved may have been changed, and only the host knows.
         steps |= {event.step for event in events if event.kind == "capture.outcome" and event.body.get("ok")}
-    gone = {(event.step, name) for event in closed if event.step not in unproven for name in not_in_force(event.body)}
+    gone = proven_gone(events)
     edits = [
         edit
         for step in sorted(steps, reverse=True)
@@ -89,6 +89,12 @@ def _last_revert(run: str, others: Sequence[Event]) -> str | None:
 def is_in_force(body: Mapping[str, Any]) -> bool:
     """Whether a closed step changed an instance at least and left it so."""
     return Outcome(body["outcome"]).in_part and body.get("reason") != "nothing_to_do"
+
+
+def proven_gone(events: Sequence[Event]) -> set[tuple[int, str]]:
+    """Step and instance of every edit that its own run left out or brought back, as far as that is proven."""
+    closed = [event for event in events if event.kind == "step.closed" and event.body["outcome"] not in _UNPROVEN]
+    return {(event.step, name) for event in closed for name in not_in_force(event.body)}
 
 
 def not_in_force(body: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from changectl.core.digest import sha256
 from changectl.core.effort import QUICK, Effort
+from changectl.core.errors import ChangectlError
 from changectl.core.hardware import Hardware, hardware
 from changectl.core.history_events import TURN
 from changectl.core.judgement import Judgement, Verdict
@@ -46,7 +47,7 @@ def roll_out(run: StepRun) -> None:
         back_in_service(attempt)
         _keep(run, attempt, trial)
     if several:
-        _require_kept(run)
+        _look_again(run)
 
 
 def _announce(run: StepRun, attempt: Attempt, number: int) -> None:
@@ -155,11 +156,30 @@ def _require_others(run: StepRun, attempt: Attempt) -> None:
             raise NotKept(NEIGHBOUR_OUT, text)
 
 
+def _look_again(run: StepRun) -> None:
+    """The last look, once every host has it on record as kept: a host or signal that fails now changes nothing of that.
+
+    Raises:
+        NotKept: a kept instance does not run any more.
+    """
+    with run.tools.interrupts.ignored():
+        for attempt in run.kept:
+            try:
+                _require_runs(run, attempt)
+            except ChangectlError as error:
+                text = f"{attempt.target.name} is kept, and could not be looked at once more: {error}"
+                run.tools.reporter.note(run.tools.secrets.redactor.text(text))
+
+
 def _require_kept(run: StepRun) -> None:
     """Raises NotKept where a kept instance does not run any more: it is one that was not kept then."""
     for attempt in run.kept:
-        try:
-            _still_good(run, attempt, run.trials[attempt.target.name])
-        except NotKept:
-            del run.ends[attempt.target.name]
-            raise
+        _require_runs(run, attempt)
+
+
+def _require_runs(run: StepRun, attempt: Attempt) -> None:
+    try:
+        _still_good(run, attempt, run.trials[attempt.target.name])
+    except NotKept:
+        del run.ends[attempt.target.name]
+        raise

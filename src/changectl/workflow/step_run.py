@@ -27,6 +27,7 @@ class StepRun:
         attempts: those that are to be changed, in order.
         trials: by instance: of each that was tried.
         ends: by instance: what became of it, where that is decided.
+        all_back: whether what is kept goes back too: as the plan says, or since it cannot be recorded as kept.
     """
 
     tools: Tools
@@ -37,6 +38,7 @@ class StepRun:
     attempts: list[Attempt] = field(default_factory=list)
     trials: dict[str, Trial] = field(default_factory=dict)
     ends: dict[str, str] = field(default_factory=dict)
+    all_back: bool = False
 
     @property
     def held(self) -> list[HostLease]:

@@ -40,7 +40,7 @@ _KEPT = {
 def run_step(placed: Sequence[Placed], acceptance: Acceptance, recorder: Recorder, tools: Tools) -> Ending:
     """Carry out one step; whatever happens, it ends kept, or undone and proven, or says that a person is needed."""
     recorder.note("step.started", {"change": acceptance.step.change.describe()})
-    run = StepRun(tools, recorder, acceptance)
+    run = StepRun(tools, recorder, acceptance, all_back=acceptance.plan.on_partial == "revert_all")
     with ExitStack() as doors:
         doors.enter_context(watching(tools, lambda: run.held))
         ending = _story(run, placed, doors)
@@ -109,7 +109,7 @@ def _recorded(run: StepRun, ending: Ending) -> Ending:
     try:
         return _close(run, ending)
     except BaseException:
-        run.ends.clear()
+        run.all_back = True
         raise
 
 

@@ -19,7 +19,7 @@ from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.leaving import watching
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.restore import LEFT, REVERTED, bring_back
+from changectl.workflow.restore import LEFT, REVERTED, UNVERIFIED, Restored, bring_back
 from changectl.workflow.revert_order import KeptEdit, Revert
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
@@ -172,9 +172,13 @@ def _first_saved(holds: Sequence[tuple[Hold, KeptEdit]], done: set[str]) -> list
 
 
 def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
-    ends = []
+    ends: list[Restored] = []
+    out: set[str] = set()  # instances that are back, and could not be put back into service
+    left = [edit.instance for _, edit in waiting]
     waiting[0][0].lease.take()  # refused here, nothing was done yet
-    for hold, _ in waiting:
+    for hold, edit in waiting:
+        if out - {edit.instance}:
+            break  # never are two of them out at a time
         try:
             end = bring_back(hold)
         finally:
@@ -183,8 +187,20 @@ def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
             hold.recorder.insisting().note("contact.lost", {"text": end.detail})
             raise LeftToHost(f"{end.detail}\nWhen it answers again: changectl recover {hold.recorder.run}")
         ends.append(end)
+        left.remove(edit.instance)
+        out = {edit.instance} if end.still_out else set()
         if end.outcome != REVERTED:
             break
-    worst = ends[-1].outcome
-    text = "\n".join(end.detail for end in ends)
+    worst = UNVERIFIED if left and ends[-1].outcome == REVERTED else ends[-1].outcome
+    text = "\n".join([*(end.detail for end in ends), *_not_begun(waiting[len(ends) - 1], left)])
     return Ending(Outcome(worst), "reverted" if worst == REVERTED else "needs_person", text)
+
+
+def _not_begun(last: tuple[Hold, KeptEdit], left: Sequence[str]) -> list[str]:
+    hold, edit = last
+    others = [name for name in dict.fromkeys(left) if name != edit.instance]
+    if not others:
+        return []
+    again = f"changectl revert {hold.host_run_name.rpartition('.')[0]}"
+    text = f"{', '.join(others)}: not taken back, so that no second instance is out while {edit.instance} may be"
+    return [f"{text}. Once {edit.instance} is in service: {again}"]

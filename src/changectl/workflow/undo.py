@@ -31,25 +31,27 @@ def undo(run: StepRun, reason: str, text: str) -> Ending:
         LeftToHost: a host with an armed dead-man does not answer; the run stays open until `recover`.
     """
     text = run.tools.secrets.redactor.text(text)
-    if run.acceptance.plan.on_partial == "revert_all":
-        run.ends.clear()
-    staying = run.kept
-    back = [attempt for attempt in run.touched if attempt not in staying]
-    if not back and not staying:
+    kept = run.kept
+    begun = [attempt for attempt in run.touched if attempt not in kept]
+    if not begun and not kept:
         _let_in(run)
         aborted = reason in (INTERRUPTED, UNEXPECTED)
         return Ending(Outcome.ABORTED if aborted else Outcome.REFUSED, reason, text)
     run.tools.reporter.note(f"not kept ({reason}): {text}")
     with run.tools.interrupts.ignored():
-        ends = [_back(run, attempt, text) for attempt in back if not _alone(run, attempt, reason)]
+        ends = [_back(run, attempt, text) for attempt in begun if not _alone(run, attempt, reason)]
+        if run.all_back:
+            _take_back_kept(run, kept, ends, text)
     _leave(run, ends)
     _let_in(run)
+    staying = run.kept
     failed = [end for end in ends if end.outcome != REVERTED]
     if failed:
         worst = FAILED if any(end.outcome == FAILED for end in failed) else failed[0].outcome
         details = run.tools.secrets.redactor.text("\n".join(end.detail for end in failed))
         return Ending(Outcome(worst), reason, _with_mix(run, f"{text}\n{details}", staying))
     if staying:
+        text += run.tools.secrets.redactor.text("".join(end.still_out for end in ends))
         return Ending(Outcome.KEPT_PARTLY, reason, _with_mix(run, text, staying))
     if reason in NOTHING_WRITTEN and not ends:
         return Ending(Outcome.REFUSED, reason, text)
@@ -60,10 +62,21 @@ def undo(run: StepRun, reason: str, text: str) -> Ending:
     return Ending(Outcome.REVERTED, reason, text)
 
 
+def _take_back_kept(run: StepRun, kept: Sequence[Attempt], ends: list[Restored], text: str) -> None:
+    """Bring back the kept ones as well, last first, as long as no other instance is out: a good one serves on then."""
+    for attempt in reversed(kept):
+        if any(end.outcome != REVERTED or end.still_out for end in ends):
+            run.tools.reporter.note(f"{attempt.target.name} keeps the change: another instance is not in service again")
+        else:
+            ends.append(_back(run, attempt, text))
+
+
 def _let_in(run: StepRun) -> None:
     """What was taken out of service and needed no way back serves again; what is still out is told, and no more."""
-    for attempt in run.attempts:
-        if attempt.gate.out_since is not None and run.ends.get(attempt.target.name) not in (FAILED, UNVERIFIED):
+    with run.tools.interrupts.ignored():
+        for attempt in run.attempts:
+            if attempt.gate.out_since is None or run.ends.get(attempt.target.name) in (FAILED, UNVERIFIED):
+                continue
             try:
                 back_in_service(attempt)
             except Exception as error:  # noqa: BLE001 - how the step ended is decided; the balancer's lease sees to it

@@ -48,7 +48,16 @@ def test_another_version_of_the_engine_is_a_difference() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("machine", None), ("cpus", None), ("memory", {}), ("gpu", None), ("gpu", {"present": True, "models": [""]})],
+    [
+        ("machine", None),
+        ("cpus", None),
+        ("cpus", {"model": None, "count": 4, "usable": 4}),
+        ("cpus", {"model": "EPYC", "count": 64}),
+        ("memory", {}),
+        ("gpu", None),
+        ("gpu", {"present": True, "models": [""]}),
+        ("gpu", {**HOST["gpu"], "driver": None}),
+    ],
 )
 def test_what_is_not_known_of_both_is_not_alike(name: str, value: Any) -> None:
     (found,) = other(name, value).unlike(other(name, value))
