@@ -15,6 +15,7 @@ from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
 from changectl.core.errors import ContactLost
 from changectl.core.history_events import TURN
 from changectl.core.history_runs import summarise
+from changectl.core.lease import LONGEST_BEAT
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import HostAddress
 from changectl.workflow.apply import apply
@@ -378,3 +379,34 @@ def test_a_signal_while_an_untouched_instance_is_put_back_waits_for_the_end_on_r
     assert stage.stopped == 0
     assert stage.balancer.file == stage.balancer.before
     assert stage.journal.bodies("run.closed")
+
+
+@pytest.mark.parametrize("answers_again", [True, False])
+def test_a_balancer_that_falls_silent_ends_the_trial_before_users_get_what_is_on_trial(answers_again: bool) -> None:
+    stage = Behind()
+
+    def silence(name: str) -> None:
+        if name == "journal write.outcome" and "lb1" not in stage.heart.silent:
+            stage.heart.silent["lb1"] = stage.world.seconds - 1000
+            stage.balancer.lease_runs_out()
+        elif name == "door lb1 standing" and "lb1" in stage.heart.silent:
+            if not answers_again:
+                raise ContactLost("lb1: gone")
+            stage.heart.silent["lb1"] = stage.world.seconds
+
+    stage.world.before = silence
+    end = stage.apply(BETTER)
+
+    assert (end.last.outcome, end.last.reason) == (Outcome.REVERTED, "lease_lost")
+    assert "is silent, and its dead-man acts" in end.last.text
+    assert stage.serving_as_before()
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.stopped_in_service == ([] if answers_again else ["gpu1"])  # nobody to ask: restored all the same
+
+
+def test_the_balancers_lease_outlives_that_of_the_instance_although_its_last_sign_of_life_is_older() -> None:
+    stage = Behind()
+    stage.apply(BETTER)
+    seconds = {body["host"].split()[0]: body["seconds"] for body in stage.journal.bodies("lease.intent")}
+
+    assert seconds["lb1"] - LONGEST_BEAT > seconds["gpu1"]

@@ -10,6 +10,7 @@ DEFAULT = 300.0  # seconds; a network that hiccups for less than this costs noth
 BEATS = 4  # signs of life in one lease: three may get lost
 LONGEST_BEAT = 20.0  # seconds
 SHORTEST_BEAT = 0.2
+TO_STOP = 20.0  # seconds in which a host that restores has stopped what was under trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,23 @@ class Lease:
     @property
     def beat(self) -> float:
         """Seconds between two signs of life."""
-        return max(SHORTEST_BEAT, min(LONGEST_BEAT, self.seconds / BEATS))
+        return _beat(self.seconds)
 
     def as_args(self) -> dict[str, Any]:
         """As host calls name it."""
         return {"run": self.run, "generation": self.generation, "nonce": self.nonce}
+
+
+def _beat(seconds: float) -> float:
+    return max(SHORTEST_BEAT, min(LONGEST_BEAT, seconds / BEATS))
+
+
+def outliving(seconds: float) -> float:
+    """Seconds of a lease whose host acts after the one whose lease lasts `seconds`, whenever the run falls silent.
+
+    Each gives its signs of life by itself: the last one here may be a beat older than the last one there.
+    """
+    return seconds + 2 * _beat(seconds) + TO_STOP
 
 
 def length(declared: float | None, last_load: float | None, stop_timeout: float) -> float:

@@ -16,6 +16,7 @@ from changectl import traffic
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError, Refused
 from changectl.core.history_events import DRAIN, UNDRAIN, intent, outcome
+from changectl.core.lease import outliving
 from changectl.core.out_of_service import left_out
 from changectl.traffic import Traffic
 from changectl.workflow.emptied import prove_empty
@@ -28,7 +29,6 @@ from changectl.workflow.spared import require_spare
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
-LONGER = 15.0  # seconds by which the balancer waits longer than the instance's host, which restores first
 PLAY_WITHIN = 300.0  # seconds
 USUAL_DRAIN = 60.0  # seconds that requests get to end, where the service does not say
 LOOK_EVERY = 0.5  # seconds
@@ -70,7 +70,7 @@ class Balancer:
         """From here on the way back counts."""
         self.insisting, self.recorder = True, self.recorder.insisting()
         if self._lease is not None:
-            self._lease.recorder = self.recorder
+            self._lease.recorder, self._lease.silence_ends = self.recorder, False
 
     @property
     def leases(self) -> Sequence[HostLease]:
@@ -84,6 +84,9 @@ class Balancer:
 
     def out(self) -> None:
         """Take it out, and prove that nothing is under way there any more; see `Gate.out`."""
+        if self._lease is not None and self._lease.over is not None:
+            self._lease.stop_beating()
+            self._lease = self.out_since = None  # its dead-man may have put it back: the host knows
         if self._lease is None:
             self._adopt()
         if self._lease is not None:
@@ -260,8 +263,8 @@ class Balancer:
         return self._post
 
     def _held(self, post: Post, folder: str) -> HostLease:
-        seconds = lease_seconds(self.target, self.tools) + LONGER
-        return HostLease(post, self.recorder, self.tools, folder, seconds)
+        seconds = outliving(lease_seconds(self.target, self.tools))
+        return HostLease(post, self.recorder, self.tools, folder, seconds, silence_ends=not self.insisting)
 
     def _traffic(self, post: Post) -> dict[str, Any]:
         return {"member": self.way.member, "way": dict(self.way.way()),

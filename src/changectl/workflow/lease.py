@@ -57,6 +57,7 @@ class HostLease:
         seconds: how long the lease lasts without a sign of life.
         held: the lease, once it was taken.
         armed: whether the dead-man is armed; None: a play that should have armed it broke off.
+        silence_ends: whether the run ends before a silent host acts: nothing else would notice its silence.
     """
 
     target: Leased
@@ -66,6 +67,7 @@ class HostLease:
     seconds: float
     held: Lease | None = None
     armed: bool | None = False
+    silence_ends: bool = False
     reboot_safe: bool | None = None
     _watched: bool = False
     _collected: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -215,6 +217,18 @@ class HostLease:
     def left(self) -> float | None:
         """Seconds until the host acts by itself if it hears nothing more; None: it will not."""
         return None if self._beating is None or self.armed is False else self._beating.left
+
+    @property
+    def over(self) -> str | None:
+        """Why the host acts by itself, now or before the next sign of life is due; None: nothing says so."""
+        if self.lost is not None or self.held is None or self.left is None or self.left > self.held.beat:
+            return self.lost
+        return f"{self.target.name} is silent, and its dead-man acts in {max(0.0, self.left):.0f} s"
+
+    @property
+    def ends_run(self) -> str | None:
+        """Why the run cannot go on with this lease; None: it can."""
+        return self.over if self.silence_ends else self.lost
 
     def give_back(self) -> None:
         """Give the host free, unless its dead-man is still needed; nothing that goes wrong here matters any more."""

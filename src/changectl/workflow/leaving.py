@@ -26,8 +26,8 @@ def watching(tools: Tools, leases: Callable[[], Iterable[HostLease]]) -> Iterato
 
     def watch() -> None:
         for lease in leases():
-            if lease.lost is not None:
-                raise LeaseLost(f"the lease was lost: {lease.lost}")
+            if (why := lease.ends_run) is not None:
+                raise LeaseLost(f"the lease was lost: {why}")
 
     def abandon() -> None:
         armed = [lease for lease in leases() if lease.armed is not False]
