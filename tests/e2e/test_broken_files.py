@@ -72,7 +72,7 @@ KINDS = [
     Broken("a plan that measures too little", PLAN, "steps:", "conditions: {requests: 10}\nsteps:", 5,
            "20 good answers", "at least 20"),
     Broken("a workload that does not exist", SERVICE, "chat.jsonl", "chatt.jsonl", 15, "chatt.jsonl", "."),
-    Broken("a request that is no JSON", WORKLOAD, '{"id": "tides"', '{"id": tides', 1, ".", "."),
+    Broken("a request that is no JSON", WORKLOAD, '{"id": "short-1"', '{"id": short-1', 1, ".", "."),
     Broken("an unknown key of the project file", PROJECT, "database =", "databse =", 3, "databse", "database"),
 ]  # fmt: skip
 

@@ -68,6 +68,12 @@ def test_a_host_that_was_never_to_be_armed_and_knows_nothing_is_untouched() -> N
 
 @pytest.mark.parametrize("found", list(product(Found, repeat=2)))
 def test_every_state_has_exactly_one_legal_next_move(found: tuple[Found, Found]) -> None:
-    keeping = {Found.KEPT, Found.ACCEPTED}
-    expected = Move.ABORT if set(found) == {Found.UNTOUCHED} else Move.KEEP if set(found) <= keeping else Move.RESTORE
-    assert next_move(found) is expected
+    decided = {Found.KEPT, Found.ACCEPTED}
+    rolling = Move.KEEP if set(found) <= {*decided, Found.UNTOUCHED} else Move.RESTORE
+    assert next_move(found) is (Move.ABORT if set(found) == {Found.UNTOUCHED} else rolling)
+
+
+@pytest.mark.parametrize("found", list(product(Found, repeat=2)))
+def test_what_is_kept_everywhere_or_nowhere_is_kept_only_where_every_host_says_so(found: tuple[Found, Found]) -> None:
+    kept = Move.KEEP if set(found) <= {Found.KEPT, Found.ACCEPTED} else Move.RESTORE
+    assert next_move(found, all_or_none=True) is (Move.ABORT if set(found) == {Found.UNTOUCHED} else kept)

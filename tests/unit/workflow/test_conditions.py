@@ -14,8 +14,10 @@ from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 from changectl.adapters.loadgen.job import Level, parse_job
 from changectl.core.conditions import Fingerprint, single_difference, unknown
 from changectl.core.errors import Refused
+from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, load_plan, model_digest
 from changectl.workflow.contact import Contact, make_contact, open_target
+from changectl.workflow.tools import Tools
 
 PROMPTS = [{"id": "p", "prompt": "once"}]
 
@@ -71,10 +73,12 @@ def test_the_token_travels_in_the_job_and_in_no_fact() -> None:
     assert token not in str(load.facts())
 
 
-def present(found: Contact, version: str | None = "b1") -> Present:
+def present(found: Contact, tools: Tools, version: str | None = "b1") -> Present:
     target = found.target
     model = model_digest(target.model(None))
-    return Present(target.hello(), target.host_answer(), target.inspect(), model, version)
+    with calling(target, None, tools) as caller:
+        sends = caller.conditions(Sent(summary={"source": "192.0.2.7"}))
+    return Present(target.hello(), target.host_answer(), target.inspect(), model, version, sends)
 
 
 @dataclass
@@ -92,7 +96,9 @@ class Scene:
         return self.stage.host.process
 
     def now(self, version: str | None = "b1") -> Fingerprint:
-        return fingerprint(self.found, present(self.found, version), self.load, self.stage.tools.secrets)
+        return fingerprint(
+            self.found, present(self.found, self.stage.tools, version), self.load, self.stage.tools.secrets
+        )
 
     def moved(self, before: Fingerprint, version: str | None = "b1") -> list[str]:
         return [one.key for one in single_difference(before, self.now(version), {"parallel"})]
