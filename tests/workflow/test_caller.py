@@ -44,7 +44,8 @@ def test_every_phase_is_sent_from_the_caller_and_the_record_says_so() -> None:
     assert [body["caller"] for body in stage.journal.bodies("measure.intent")] == ["c1", "c1"]
     for facts in conditions(stage):
         assert (facts["caller"], facts["caller_address"]) == ("c1 (c1)", ADDRESS)
-        assert facts["caller_host"] == {"kernel": "6.1", "cpus": '{"count": 2}', "boot": "b", "python": "3.11.2"}
+        cpus = '{"count": 2, "model": "EPYC", "usable": 2}'
+    assert facts["caller_host"] == {"kernel": "6.1", "cpus": cpus, "boot": "b", "python": "3.11.2"}
 
 
 def test_on_the_caller_nothing_is_left_and_nothing_but_the_load_is_run() -> None:
