@@ -24,12 +24,14 @@ def figures(desk: Desk, run: str) -> dict[str, dict[str, Any]]:
 
 def seen(desk: Desk, slots: tuple[int, int], accept: str, code: int) -> tuple[str, dict[str, dict[str, Any]]]:
     """Change the number of slots: the run, and its figures by name."""
-    plan = desk.plan(f"{{parameter: {{name: parallel, from: {slots[0]}, to: {slots[1]}}}}}", requests=30,
-                     more=f"    accept: {accept}\n")  # fmt: skip
+    change = f"{{parameter: {{name: parallel, from: {slots[0]}, to: {slots[1]}}}}}"
+    # Enough requests for some seconds, however fast the machine is: the engine is looked at once a second.
+    plan = desk.plan(change, requests=500, more=f"    accept: {accept}\n")
     run = desk.measured(plan, code).document["run"]["run"]
     found = figures(desk, run)
     for side, number in zip(("before", "after"), slots, strict=True):
-        assert found["waiting"][side]["most"] == STREAMS - number
+        # At a look one request may be between its answer and the next one.
+        assert STREAMS - number - 1 <= found["waiting"][side]["most"] <= STREAMS - number
         thread = found["busiest_thread"][side]
         assert 0 < thread["mean"] <= thread["most"] < 1.2
         assert thread["of"]
@@ -56,9 +58,9 @@ def test_the_queue_that_a_reverted_change_made_is_told_in_words(
     desk: Desk, h1: LabHost, llama_service: ServiceMaker
 ) -> None:
     served(desk, h1, llama_service, 4)
-    run, _ = seen(desk, (4, 1), IMPOSSIBLE, 4)
+    run, found = seen(desk, (4, 1), IMPOSSIBLE, 4)
 
     text = desk.run("show", run).expect(0).out
     assert "where the time went" in text
-    assert f"at most {STREAMS - 1}" in text
+    assert f"at most {found['waiting']['after']['most']:g}" in text
     assert "not exposed: in the engine's queue" in text
