@@ -128,12 +128,12 @@ class _Instance:
         Returns:
             Whether it was looked at; otherwise it is reached again by now.
         """
+        began = self.attempt.tools.clock.monotonic()  # a call that is lost was silent itself, before it says so
         try:
             self._look(elapsed)
             self._patient_until = None
             return True
         except ContactLost as error:
-            began = self.attempt.tools.clock.monotonic()
             self._patient_until = self._patient_until or self.attempt.lease.patience()
             if not self.attempt.lease.wait_for_contact(error, self._patient_until):
                 raise
