@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import HERE, LAB, stream
+from tests.conftest import FAULTS, HERE, LAB, stream
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
     ("nodeid", "expected"),
     [
         ("tests/lab/test_revert.py::test_a", LAB),
-        ("tests/faults/test_lab_sample.py::test_a[x/lab/y]", LAB),
+        ("tests/faults/test_lab_sample.py::test_a[x/lab/y]", FAULTS),
         ("tests/faults/test_local_sample.py::test_a", HERE),
         ("tests/unit/core/test_labels.py::test_a[/lab/test_lab_]", HERE),
     ],

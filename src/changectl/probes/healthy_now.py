@@ -17,7 +17,8 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.unknown("the manager's status was not read")
     state = situation.manager.state(situation.status, situation.status_earlier)
     if state != "up":
-        return CHECK.failed(f"the service is not up: {state}", "bring it up on its present configuration first", state)
+        detail = _with_restarts(situation, f"the service is not up: {state}")
+        return CHECK.failed(detail, "bring it up on its present configuration first", state)
     if situation.pages is None or situation.engine is None:
         return CHECK.unknown("the service's pages were not read")
     if situation.engine.protocols and "answer" not in situation.pages:
@@ -25,8 +26,14 @@ def check(situation: Situation) -> CheckResult:
     found = situation.engine.readiness(situation.pages, situation.expected_model)
     if found.state != "ready":
         figure = _WORDS.get(found.state, found.state)
-        return CHECK.failed(found.detail, "repair the service on its present configuration first", figure)
+        detail = _with_restarts(situation, found.detail)
+        return CHECK.failed(detail, "repair the service on its present configuration first", figure)
     return CHECK.passed(found.detail, figure=_restarts(situation))
+
+
+def _with_restarts(situation: Situation, detail: str) -> str:
+    # Between two crashes a service looks like one that is being loaded: only the count tells them apart.
+    return f"{detail}; {_restarts(situation)}" if situation.status and situation.status.restarts else detail
 
 
 def _restarts(situation: Situation) -> str:

@@ -328,6 +328,15 @@ def test_all_checks_run_in_their_order_whatever_fails() -> None:
     assert [result.name for result in probes.run_all(situation())] == [one.check.name for one in probes.all_checks()]
 
 
+@pytest.mark.parametrize("state", [{"active": "failed"}, {"active": "active"}])
+def test_a_service_that_does_not_answer_is_told_with_its_restarts(state: dict[str, str]) -> None:
+    crashed = status(restarts=3, **state)
+    seen = situation(status=crashed, status_earlier=crashed, pages=llamacpp_pages(answer=page(500)))
+    (found,) = (result for result in probes.run_all(seen) if result.name == "healthy_now")
+
+    assert (found.state, "3 restarts so far" in found.detail) == ("failed", True)
+
+
 DOWN = {"observed": observed(process=None), "status": status(active="failed", process=None), "help": None}
 
 
