@@ -12,6 +12,7 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
+from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
 from changectl.core.ports import ChecksResult, Event, HostAddress
 
@@ -159,6 +160,7 @@ class FakeMemory:
     said: list[str] = field(default_factory=list)
     cut_off: list[str] = field(default_factory=list)
     manifest: dict[str, object] | None = None
+    noise: Sequence[Learned] = ()
 
     def load_seconds(self, service: str) -> float | None:
         return self.load
@@ -174,6 +176,9 @@ class FakeMemory:
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         return self.manifest
+
+    def learned(self) -> Sequence[Learned]:
+        return self.noise
 
 
 @dataclass

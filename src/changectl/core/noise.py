@@ -97,6 +97,10 @@ class NoiseModel:
             ValueError: not the shape of a model.
         """
         try:
-            return cls({name: Spread(**one) for name, one in raw["measured"].items()}, raw["drift"])
+            drift = None if raw["drift"] is None else float(raw["drift"])
+            return cls({name: Spread(**one) for name, one in raw["measured"].items()}, drift)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not the shape of a noise model: {error!r}") from error
+
+
+NOTHING_KNOWN = NoiseModel()

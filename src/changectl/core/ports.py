@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from changectl.core.cost import Spent
 from changectl.core.lease import Lease
+from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
 
 Json = Mapping[str, Any]
@@ -222,3 +223,6 @@ class Memory(Protocol):
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest of the model that an earlier run kept; None: none."""
+
+    def learned(self) -> Sequence[Learned]:
+        """What all trials found out about noise; of one that went on in a later run, that of the later run alone."""

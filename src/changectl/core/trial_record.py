@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.conditions import Fingerprint
-from changectl.core.history_events import MEASURE, VERDICT, items_of, mappings_of, outcome, text_of
+from changectl.core.history_events import MEASURE, VERDICT, items_of, mapping_of, mappings_of, outcome, text_of
 from changectl.core.judgement import Reason
 from changectl.core.measured import Measurement
+from changectl.core.noise import NOTHING_KNOWN, NoiseModel
 from changectl.core.ports import Event
 from changectl.core.trial_phases import TrialPhase, pairs_done
 
@@ -22,11 +23,13 @@ class RecordedTrial:
         phases: in the order in which they ran.
         looks: the numbers of pairs after which there was a look.
         more_pairs: how many more would decide it, as the last look said; None: no number would.
+        noise: what the noise of the host was taken for.
     """
 
     phases: tuple[TrialPhase, ...]
     looks: tuple[int, ...]
     more_pairs: int | None = None
+    noise: NoiseModel = NOTHING_KNOWN
 
     @property
     def pairs(self) -> int:
@@ -55,7 +58,9 @@ def recorded_trial(events: Sequence[Event], host: str) -> RecordedTrial | None:
     looks = items_of(verdict, "looks")
     if not looks or not bodies or any("number" not in body for body in bodies):
         return None
-    return RecordedTrial(tuple(_phase(body) for body in bodies), tuple(looks), verdict.get("more_pairs"))
+    assumed = mapping_of(mapping_of(verdict, "noise"), "assumed")
+    noise = NoiseModel.from_json(assumed) if assumed else NOTHING_KNOWN  # older programs knew nothing of any host
+    return RecordedTrial(tuple(_phase(body) for body in bodies), tuple(looks), verdict.get("more_pairs"), noise)
 
 
 def _phase(body: Mapping[str, Any]) -> TrialPhase:

@@ -15,7 +15,7 @@ from changectl.core.gross_harm import require_class
 from changectl.core.hard_harm import at_once
 from changectl.core.judgement import Judgement, Reason, Row, Verdict
 from changectl.core.metrics import METRICS, Expectation, Guard
-from changectl.core.noise import NoiseModel
+from changectl.core.noise import NOTHING_KNOWN, NoiseModel
 from changectl.core.quality import quality_of
 from changectl.core.trial_end import Evidence, Look, concluded, going_on
 from changectl.core.trial_flags import flags_of
@@ -34,7 +34,6 @@ from changectl.core.trial_phases import (
 from changectl.core.trial_rows import guards_of
 from changectl.core.trial_targets import targets_of
 
-NOTHING_KNOWN = NoiseModel()
 DRIFT_SHARE = 0.25  # of the smallest margin: a drift below it makes no harm of one pair
 COUNTED = ("failures", *quality.NAMES)  # what is judged by counts, and not by the noise between phases
 NOT_FRESH = "the service was not started for every phase"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
 from changectl.core.history import SUMMARY_KINDS
 from changectl.core.history_runs import open_work
+from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
 from changectl.core.ports import Event, Records
 from changectl.store.journal import SqlJournal
@@ -80,6 +82,19 @@ class RunMemory:
                     return None
                 return manifest
         return None
+
+    def learned(self) -> list[Learned]:
+        """What all trials found out about noise; of one that went on in a later run, that of the later run alone."""
+        found = []
+        for event in self._journal.select(kinds=("verdict",)):
+            noise = event.body.get("noise")
+            if isinstance(noise, Mapping) and isinstance(noise.get("found"), Mapping):
+                with suppress(ValueError):  # of a newer program: not known, and no error
+                    found.append(Learned.from_json(noise["found"], event.at, event.run))
+        runs = {one.run for one in found}
+        opened = self._journal.select(runs=sorted(runs), kinds=("run.opened",))
+        gone_on = {event.body.get("extends") for event in opened}
+        return [one for one in found if one.run not in gone_on]
 
     def _runs(self, service: str) -> list[str]:
         opened = self._journal.select(kinds=("run.opened",))

@@ -10,7 +10,7 @@ from changectl import traffic
 from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ChangectlError
 from changectl.core.hardware import Hardware
-from changectl.core.noise import NoiseModel
+from changectl.core.noise import NOTHING_KNOWN, NoiseModel
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
 from changectl.core.redaction import Redactor
@@ -22,6 +22,7 @@ from changectl.core.units import format_duration
 from changectl.workflow.apply import Order, load_of, refuse_shared_host
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
+from changectl.workflow.noise import known_noise
 from changectl.workflow.prechecks import check
 from changectl.workflow.rollout import hardware_of
 from changectl.workflow.tools import Tools
@@ -42,6 +43,7 @@ class InstancePreview:
     after_steps: tuple[int, ...] = ()  # earlier steps on top of which the difference is; the values are those of now
     hardware: Hardware | None = None
     look: Look | None = None  # how it would be judged; None: there is nothing to do
+    noise: NoiseModel = NOTHING_KNOWN  # of its host under this load
 
     @property
     def refused(self) -> bool:
@@ -113,8 +115,9 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     observed = order.plan.effort.observed_for
     planned = _phase(load.expected_seconds if load else None, spent)
     phase = planned if observed is None else Span(observed, observed)
-    starts, phases, sight = _trial(order, spent, phase, len(load.levels) if load else 0)
     instances = _looks(instances)
+    noise = next((one.noise for one in instances if one.look == "trial"), NOTHING_KNOWN)
+    starts, phases, sight = _trial(order, spent, phase, len(load.levels) if load else 0, noise)
     trials, short = (sum(one.look == look for one in instances) for look in ("trial", "short"))
     measuring = None if phase is None else phase.times(phases * trials + SHORT_PHASES * short)
     watch = order.plan.steps[number].watch or 0.0
@@ -141,7 +144,9 @@ def _phase(planned: float | None, spent: Spent) -> Span | None:
     return Span.of(spent.phases) or (None if planned is None else Span(planned, planned))
 
 
-def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple[int, int, tuple[str, ...]]:
+def _trial(
+    order: Order, spent: Spent, phase: Span | None, levels: int, noise: NoiseModel
+) -> tuple[int, int, tuple[str, ...]]:
     """At most so many starts and phases of an instance, and what they can tell."""
     effort, start = order.plan.effort, spent.start_cost
     if effort.observed_for is not None:
@@ -155,7 +160,7 @@ def _trial(order: Order, spent: Spent, phase: Span | None, levels: int) -> tuple
         return 1, 1, (f"no pair of phases fits into {effort}: {effort.too_short(times)}",)
     own = length(pairs, times)
     figures = guarded(order.service.class_)
-    sentences = price(pairs, times, NoiseModel(), figures, len(figures) * max(1, levels)).sentences()
+    sentences = price(pairs, times, noise, figures, len(figures) * max(1, levels)).sentences()
     allowed = order.plan.outage
     if allowed is not None and own.down > allowed:
         down, room = format_duration(own.down, 2), format_duration(allowed)
@@ -192,6 +197,7 @@ def _instance(
         nothing_to_do=contact.changes_nothing,
         after_steps=progress.take(number + 1, contact),
         hardware=hardware_of(contact),
+        noise=NOTHING_KNOWN if load is None else known_noise(contact, load, tools),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from changectl.core.baseline import BASELINE_INVALID, advice, unusable
 from changectl.core.conditions import single_difference, unknown
@@ -21,6 +22,7 @@ from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
 from changectl.workflow.measure import Letter, Phase, Start, measure
+from changectl.workflow.noise import HostNoise
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.ready import NotReady, Ready
 from changectl.workflow.room import Room
@@ -116,34 +118,35 @@ def _measured(
 
 def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
     """Several pairs, each phase with a fresh start. Raises NotKept as `try_change` does."""
+    plan, longer = acceptance.plan, acceptance.longer.get(attempt.target.name)
+    if acceptance.load is None:
+        raise ValueError("a step without a load has nothing to be measured with")
+    noise = HostNoise(attempt, acceptance.load, None if longer is None else longer.earlier)
     acts = Acts(
         began={"A": partial(started_saved, attempt), "B": partial(started, attempt, "the new configuration")},
         proven=partial(prove_effect, attempt),
         measured=lambda letter, number, start: _measured(attempt, letter, acceptance, start, number),
         usable=partial(_require_usable, attempt, acceptance),
         checked=partial(run_checks, attempt, acceptance),
-        judged=partial(_judge_phases, attempt, acceptance),
+        judged=partial(_judge_phases, attempt, acceptance, noise),
     )
-    plan, longer = acceptance.plan, acceptance.longer.get(attempt.target.name)
-    if longer is not None and acceptance.load is not None:
+    if longer is not None:
         require_same_conditions(attempt, acceptance.load, longer.earlier)
     room = Room(plan.outage, plan.effort.seconds if longer is None else None)
     turns = Turns(attempt, acts, room, acceptance.step.on_inconclusive, longer)
     judgement = turns.judge(plan.effort)
-    return recorded(attempt, judgement, turns.process, turns.looks)
+    told = noise.to_json(turns.phases, judgement.verdict)
+    return recorded(attempt, judgement, turns.process, looks=list(turns.looks), noise=told)
 
 
-def recorded(
-    attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, looks: Sequence[int] = ()
-) -> Trial:
+def recorded(attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, **more: Any) -> Trial:
     """The verdict goes on record, and with it the process that it is about."""
-    body = {"host": attempt.target.name, "process": process, **judgement.to_json()}
-    attempt.recorder.note("verdict", {**body, **({"looks": list(looks)} if looks else {})})
+    attempt.recorder.note("verdict", {"host": attempt.target.name, "process": process, **judgement.to_json(), **more})
     return Trial(judgement, process)
 
 
 def _judge_phases(
-    attempt: Attempt, acceptance: Acceptance, phases: Sequence[TrialPhase], schedule: Sequence[int]
+    attempt: Attempt, acceptance: Acceptance, noise: HostNoise, phases: Sequence[TrialPhase], schedule: Sequence[int]
 ) -> Judgement:
     service, step = attempt.target.service, acceptance.step
     guards = acceptance.plan.guards(service.slo, step)
@@ -155,6 +158,7 @@ def _judge_phases(
         accept=[guard for guard in guards if guard.source == "accept"],
         expect=step.expect.gains,
         declared=declared(attempt),
+        noise=noise.assumed,
         changes_answers=attempt.contact.wanted.changes_answers,
     )
 

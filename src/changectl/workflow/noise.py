@@ -1,0 +1,58 @@
+"""The noise of a host: what a trial takes it for before it begins, and what it finds out about it for later ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from changectl.core.hardware import hardware
+from changectl.core.judgement import Verdict
+from changectl.core.noise import NoiseModel
+from changectl.core.noise_learned import known, learned
+from changectl.core.trial_phases import TrialPhase
+from changectl.core.trial_record import RecordedTrial
+from changectl.workflow.attempt import Attempt
+from changectl.workflow.conditions import LoadPlan, model_digest
+from changectl.workflow.contact import Contact
+from changectl.workflow.tools import Tools
+
+ORDER_OF_REQUESTS = "seed"  # of a load it says least: another order of the same requests is as noisy
+
+
+def alike(contact: Contact, load: LoadPlan) -> dict[str, Any]:
+    """What has to be the same on another host, or later, for its noise to be the same; None: not known."""
+    target, host = contact.target, contact.host_answer
+    version = target.engine.version(contact.pages, contact.status.whole_log)
+    own = hardware(host, version)
+    memory = None if own.memory is None else round(own.memory / 1e9)
+    facts = {**own.parts.facts, "memory_gb": memory, "kernel": host.get("kernel"), "engine": target.engine.name}
+    facts |= {"model": model_digest(contact.model), **load.facts()}
+    facts.pop(ORDER_OF_REQUESTS)
+    return facts
+
+
+def known_noise(contact: Contact, load: LoadPlan, tools: Tools) -> NoiseModel:
+    """What earlier trials on this host and its like found out."""
+    return known(tools.memory.learned(), alike(contact, load), tools.clock.now())
+
+
+class HostNoise:
+    """The noise in one trial: it is asked for once, so that no look takes it for anything else than the one before."""
+
+    def __init__(self, attempt: Attempt, load: LoadPlan, earlier: RecordedTrial | None) -> None:
+        self._attempt, self._load, self._earlier = attempt, load, earlier
+
+    @cached_property
+    def assumed(self) -> NoiseModel:
+        """What is taken for it; a trial that goes on takes it for what it did before."""
+        if self._earlier is not None:
+            return self._earlier.noise
+        return known_noise(self._attempt.contact, self._load, self._attempt.tools)
+
+    def to_json(self, phases: Sequence[TrialPhase], verdict: Verdict) -> Mapping[str, Any]:
+        """For the record: what it was taken for, and what the phases say of it, if they may be compared at all."""
+        tools, run = self._attempt.tools, self._attempt.recorder.run
+        told = () if verdict is Verdict.INVALID else phases
+        found = learned(told, alike(self._attempt.contact, self._load), tools.clock.now(), run)
+        return {"assumed": self.assumed.to_json(), "found": None if found is None else found.to_json()}
