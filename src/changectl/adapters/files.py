@@ -108,6 +108,7 @@ def load_plan(path: Path, project: Project, *, incident: bool = False) -> Loaded
     """
     content = read_bytes(path)
     source = read_yaml(content, show(path))
+    _refuse_service(source)
     problems: list[Problem] = []
     loaded = _collect(problems, lambda: _service_of(source, project))
     levels = tuple(loaded.service.conditions.levels) if loaded else None
@@ -133,6 +134,14 @@ def _collect(problems: list[Problem], read: Callable[[], T]) -> T | None:
     except InputError as error:
         problems += error.problems
         return None
+
+
+def _refuse_service(source: Source) -> None:
+    """Say of a service file that it is one, instead of every key that a plan does not have."""
+    data = source.data
+    if isinstance(data, dict) and {"engine", "instances"} <= data.keys() and not {"reason", "steps"} & data.keys():
+        hint = "name a plan of that service; its service file is checked with it"
+        raise InputError(Problem("this is a service file, and not a plan", source.file, hint=hint))
 
 
 def _service_of(source: Source, project: Project) -> LoadedService | None:

@@ -24,16 +24,16 @@ _NOT_COMMANDS = frozenset({"main", "wiring"})
 
 _EPILOG = """\b
 Examples:
-  changectl init                                   a project to start from
-  changectl validate changeplans/0001-*.yml        no host is touched
-  changectl plan changeplans/0001-*.yml            looks at the hosts, changes nothing
-  changectl apply changeplans/0001-*.yml           changes, judges, keeps or restores
+  changectl init                              a project to start from
+  changectl validate changeplans/0001-*.yml   no host is touched
+  changectl plan changeplans/0001-*.yml       looks at hosts, changes nothing
+  changectl apply changeplans/0001-*.yml      changes, judges, keeps or restores
 
 \b
 Exit codes: 0 kept or nothing to do, 1 unexpected, 2 usage or files,
-3 refused and nothing changed, 4 not kept for cause, 5 not kept for lack of evidence,
-6 a person is needed, 7 another change is open, 9 the host restores itself,
-130 interrupted.
+3 refused and nothing changed, 4 not kept for cause, 5 not kept for lack of
+evidence, 6 a person is needed, 7 another change is open, 9 the host restores
+itself, 130 interrupted.
 
 \b
 Completion for bash (zsh and fish likewise), in ~/.bashrc:

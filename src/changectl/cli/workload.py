@@ -11,6 +11,7 @@ import click
 from changectl.cli._options import OutputOptions, example, output_options
 
 if TYPE_CHECKING:
+    from changectl.core.errors import InputError
     from changectl.reports.workload import Drawn
 
 _PROTOCOLS = {"chat": "openai_chat", "completions": "openai_completions", "embeddings": "openai_embeddings",
@@ -90,8 +91,22 @@ def _read(file: Path) -> list[dict[str, Any]]:
         try:  # texts to embed have no answer whose length could be limited
             read = load(content, show(file), _PROTOCOLS["embeddings"])
         except InputError:
-            raise error from None
+            raise _log_named(content, file) or error from None
     return [dict(entry) for entry in read.entries]
+
+
+def _log_named(content: bytes, file: Path) -> InputError | None:
+    """What is the matter where the file is a log or a data set, from which a workload is drawn; None: it is neither."""
+    from changectl.adapters.project_files import show
+    from changectl.core.errors import InputError, Problem
+    from changectl.core.workload_source import Candidate, candidates, objects
+
+    text = content.decode("utf-8", "replace")
+    (_, first) = next(objects(text), (0, None))
+    if not isinstance(first, dict) or "id" in first or not isinstance(next(candidates(text, "chat")), Candidate):
+        return None  # a workload's own line has an id: then its mistakes are worth more
+    hint = f"draw one from it: changectl workload from {show(file)} --to NEW.jsonl"
+    return InputError(Problem("this is a log or a data set, and not a workload", show(file), hint=hint))
 
 
 def _draw(file: Path, kind: str, requests: int, seed: int) -> tuple[list[dict[str, Any]], Drawn]:

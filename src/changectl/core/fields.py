@@ -170,7 +170,8 @@ def _lease(value: Any) -> float:
 
 
 def _never(_value: Any, info: ValidationInfo) -> None:
-    raise fault(f"`{info.field_name}` is not supported in this version", "leave the key out")
+    hint = f"leave the key out: `{info.field_name}` belongs into the service file, and holds for all its plans"
+    raise fault(f"`{info.field_name}` is not supported in a plan", hint)
 
 
 def one_key(value: Any, known: tuple[str, ...], what: str, example: str) -> tuple[str, Any]:
@@ -212,5 +213,5 @@ Endpoint = Annotated[str, BeforeValidator(_endpoint), _text_schema("base URL of 
 Port = Annotated[int | str, PlainValidator(_port), _text_schema("a port", "8080")]
 Level = Annotated[LevelLoad, PlainValidator(_level), _text_schema("a load level, closed or open", "8 streams", "6 rps")]
 NotYet = Annotated[
-    None, PlainValidator(_never), WithJsonSchema({"not": {}, "description": "not supported in this version"})
+    None, PlainValidator(_never), WithJsonSchema({"not": {}, "description": "not supported in a plan"})
 ]

@@ -14,7 +14,7 @@ from changectl.reports._blocks import Block, Facts, Heading, Table
 
 _PHASES = {"A": "before", "B": "after"}
 _HEADINGS = ("phase", "host", "level", "load", "requests", "good answers", "fresh start")
-_WHERE_KNOWN = ("under way", "goodput")  # a record of before they were kept has neither
+_WHERE_KNOWN = ("failed", "under way", "goodput")  # without failures, or in a record of before they were kept
 
 
 def blocks(measurements: Sequence[Json], workload: str, model: str) -> list[Block]:
@@ -46,6 +46,7 @@ def _rows(body: Json) -> list[list[str]]:
             words.plain(level.get("n", words.UNKNOWN)),
             words.plain(level.get("ok", words.UNKNOWN)),
             words.plain(body.get("fresh_start", words.UNKNOWN)),
+            _failed(level),
             _under_way(level),
             _goodput(level),
         ]
@@ -65,6 +66,13 @@ def _load(level: Json, asked: Any) -> str:
     load = words.UNKNOWN if asked is None else words.plain(asked)
     sent = number_of(level, "sent_rate")
     return load if sent is None else f"{load}, open: {format_value(sent, RATE)} sent"
+
+
+def _failed(level: Json) -> str:
+    """What became of the requests that failed: `12 http_4xx, 1 timeout`; "" where none did."""
+    kinds = {kind: int(number or 0) for kind, number in mapping_of(level, "failures").items()}
+    by_number = sorted(kinds.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{number} {kind}" for kind, number in by_number if number)
 
 
 def _under_way(level: Json) -> str:

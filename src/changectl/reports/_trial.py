@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from changectl.core.counting import counted
 from changectl.core.history import StepStory
 from changectl.core.history_events import items_of, number_of, text_of
 from changectl.core.history_runs import RunSummary
 from changectl.core.metrics import parse_metric
 from changectl.core.trial_order import MOST_PAIRS
 from changectl.core.units import SECONDS, SHARE, format_duration, format_points, format_share
+from changectl.reports import _words as words
 from changectl.reports._blocks import Command
 
 _WORDS = {SECONDS: ("slower", "faster"), SHARE: ("more", "less")}
@@ -24,7 +26,7 @@ def cost(step: StepStory) -> str:
     if not phases or took is None:
         return ""
     starts = sum(body.get("started") is True for body in step.ready)
-    return f"{phases} phases, {starts} starts, {format_duration(took, 2)}"
+    return f"{counted(phases, 'phase')}, {counted(starts, 'start')}, {words.seconds(took)}"
 
 
 def _seconds(step: StepStory) -> float | None:

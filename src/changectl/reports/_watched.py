@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from changectl.core.counting import counted
 from changectl.core.history_events import number_of, text_of, texts_of
 from changectl.core.ports import Json
 from changectl.core.units import format_duration
@@ -27,7 +28,7 @@ def _sentence(body: Json) -> str:
     whole, done = number_of(body, "seconds"), number_of(body, "watched_seconds")
     of = format_duration(whole) if whole is not None else "an unknown time"
     length = of if body.get("ok") or done is None else f"{format_duration(round(done))} of {of}"
-    parts = [f"{number_of(body, 'answers') or 0:.0f} answers to its own requests"]
+    parts = [f"{counted(round(number_of(body, 'answers') or 0), 'answer')} to its own requests"]
     if (lost := number_of(body, "lost_answers")) is not None and lost:
         parts.append(f"{lost:.0f} without an answer")
     if (requests := number_of(body, "requests")) is not None:

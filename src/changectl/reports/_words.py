@@ -13,6 +13,7 @@ from changectl.core.units import format_duration, format_moved, format_value
 from changectl.reports._blocks import Tone
 
 UNKNOWN = "not known"
+_LONG = 120.0  # seconds, from which on nobody counts in seconds
 _GOOD = {"kept", "improved", "no_gross_harm", "unchanged", "within", "clear", "gain", "passed", "done"}
 _BAD = {"revert_failed", "revert_unverified", "regressed", "breach", "failed"}
 
@@ -33,8 +34,16 @@ def minute(at: str) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A duration to the tenth of a second, or that it is not known."""
-    return UNKNOWN if value is None else format_duration(round(value, 1))
+    """A duration to the tenth of a second, from two minutes on to the second (`2m58s`), or that it is not known."""
+    if value is None:
+        return UNKNOWN
+    return format_duration(round(value, 1)) if round(value, 1) < _LONG else _clock(round(value))
+
+
+def _clock(whole: int) -> str:
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m{rest:02d}s" if hours else f"{minutes}m{rest:02d}s"
 
 
 def outcome(run: RunSummary) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from changectl import probes
+from changectl.core.counting import counted
 from changectl.core.errors import Refused
 from changectl.core.incident import GUARD_BROKEN, Incident, failure_line, process_stays, sickness, waive
 from changectl.core.precheck import CheckResult, Seen
@@ -101,10 +102,10 @@ def watch(attempt: Attempt, incident: Incident, ready: Ready) -> None:
                 guards.ask(elapsed)
                 asked = elapsed
             outcome["answers"] = guards.answers
-            text = f"{attempt.target.name}: watching it live: {guards.answers} answers, no restart, no failure line"
+            text = f"{attempt.target.name}: watching it live: {counted(guards.answers, 'answer')}, no restart, no failure line"
             tools.reporter.waiting(text, elapsed=elapsed, expected=incident.seconds)
             clock.sleep(LOOK)
-    tools.reporter.note(f"{attempt.target.name}: {guards.answers} answers in {incident.seconds:.0f} s, nothing broke")
+    tools.reporter.note(f"{attempt.target.name}: {counted(guards.answers, 'answer')} in {incident.seconds:.0f} s, nothing broke")
 
 
 def still_holds(attempt: Attempt, trial: Trial, incident: Incident) -> None:

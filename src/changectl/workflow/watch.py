@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from changectl.core.counting import counted
 from changectl.core.errors import ContactLost
 from changectl.core.incident import failure_line
 from changectl.core.judgement import HardEvent
@@ -107,7 +108,7 @@ class _Instance:
     _patient_until: float | None = None
 
     def __str__(self) -> str:
-        parts = [f"{self.answers} answers"]
+        parts = [counted(self.answers, "answer")]
         if (seen := self.watched.failures) is not None:
             parts.append(f"{seen.n:.0f} requests, {seen.failed:.0f} failed")
         if self.watched.held:

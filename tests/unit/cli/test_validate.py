@@ -18,6 +18,16 @@ def test_a_good_plan_is_told_one_thing_a_line(project: Path, run: Run) -> None:
     assert "60 requests at low (1 stream); not measured: normal (others may be served" in ended.out
 
 
+def test_a_service_file_in_place_of_a_plan_is_one_problem(project: Path, run: Run) -> None:
+    ended = run("validate", "inventory/services/chat.yml")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines() == [
+        "inventory/services/chat.yml: this is a service file, and not a plan",
+        "  name a plan of that service; its service file is checked with it",
+    ]
+
+
 def test_a_level_that_would_not_be_measured_is_refused_in_the_plan(project: Path, run: Run) -> None:
     text = (project / PLAN).read_text().replace("{rps_ok: +10%}", "{rps_ok at normal: +10%}")
     (project / PLAN).write_text(text)

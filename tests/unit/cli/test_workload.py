@@ -53,6 +53,23 @@ def test_nothing_is_overwritten(here: Path, run: Run) -> None:
     assert (here / "mine.jsonl").read_text() == "mine"
 
 
+def test_a_log_in_place_of_a_workload_is_one_problem_and_the_command_that_draws_from_it(here: Path, run: Run) -> None:
+    (here / "access.log").write_text(LOG)
+
+    ended = run("workload", "show", "access.log")
+
+    assert ended.code == 2
+    assert "access.log: this is a log or a data set, and not a workload" in ended.err
+    assert "changectl workload from access.log --to NEW.jsonl" in ended.err
+    assert len(ended.err.splitlines()) <= 3
+
+
+def test_the_mistakes_of_a_workload_are_told_one_by_one(here: Path, run: Run) -> None:
+    (here / "mine.jsonl").write_text('{"id": "a", "prompt": "Why?", "max_token": 4}\n')
+
+    assert "unknown key `max_token`" in run("workload", "show", "mine.jsonl").err
+
+
 def test_a_log_gives_a_workload_and_it_is_said_what_was_taken_and_left_out(here: Path, run: Run) -> None:
     (here / "access.log").write_text(LOG)
 

@@ -168,14 +168,11 @@ def test_what_is_no_effort_is_refused_with_what_to_write(
     assert hint in found[3]
 
 
-@pytest.mark.parametrize("line", ["caller: gateway-1"])
-def test_keys_of_later_versions_are_not_supported_yet(line: str) -> None:
-    key = line.partition(":")[0]
+def test_a_caller_in_a_plan_is_sent_to_the_service_file() -> None:
+    place, path, message, hint = only(plan_problems(changed(PLAN, "outage: 30m", "caller: gateway-1")))
 
-    place, path, message, _ = only(plan_problems(changed(PLAN, "outage: 30m", line)))
-
-    assert place == f"plan.yml:6:{len(key) + 3}"
-    assert (path, message) == (key, f"`{key}` is not supported in this version")
+    assert (place, path, message) == ("plan.yml:6:9", "caller", "`caller` is not supported in a plan")
+    assert "`caller` belongs into the service file" in hint
 
 
 @pytest.mark.parametrize("length", ["1s", "2400h"])

@@ -36,6 +36,13 @@ def test_a_closed_level_shows_how_many_were_really_under_way() -> None:
     assert (row["load"], row["under way"], row["goodput"]) == ("8 streams", "7.96, at most 8", "98.3%")
 
 
+def test_requests_that_failed_are_told_by_what_became_of_them() -> None:
+    failing = {**CLOSED, "ok": 47, "failures": {"timeout": 1, "http_4xx": 12, "cut_off": 0}}
+
+    assert [row["failed"] for row in rows(failing, OPEN)] == ["12 http_4xx, 1 timeout", ""]
+    assert "failed" not in rows(CLOSED)[0]
+
+
 def test_what_was_not_recorded_is_not_made_up() -> None:
     without_mean = {**CLOSED, "in_flight_mean": None, "goodput": None}
 
