@@ -212,6 +212,4 @@ ProjectPath = Annotated[
 Endpoint = Annotated[str, BeforeValidator(_endpoint), _text_schema("base URL of one instance", "http://10.0.0.5:8000")]
 Port = Annotated[int | str, PlainValidator(_port), _text_schema("a port", "8080")]
 Level = Annotated[LevelLoad, PlainValidator(_level), _text_schema("a load level, closed or open", "8 streams", "6 rps")]
-NotYet = Annotated[
-    None, PlainValidator(_never), WithJsonSchema({"not": {}, "description": "not supported in a plan"})
-]
+NotYet = Annotated[None, PlainValidator(_never), WithJsonSchema({"not": {}, "description": "not supported in a plan"})]

@@ -26,7 +26,7 @@ def cost(step: StepStory) -> str:
     if not phases or took is None:
         return ""
     starts = sum(body.get("started") is True for body in step.ready)
-    return f"{counted(phases, 'phase')}, {counted(starts, 'start')}, {words.seconds(took)}"
+    return f"{counted(phases, 'phase')}, {counted(starts, 'start')}, {words.seconds(round(took))}"
 
 
 def _seconds(step: StepStory) -> float | None:

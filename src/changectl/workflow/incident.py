@@ -102,10 +102,12 @@ def watch(attempt: Attempt, incident: Incident, ready: Ready) -> None:
                 guards.ask(elapsed)
                 asked = elapsed
             outcome["answers"] = guards.answers
-            text = f"{attempt.target.name}: watching it live: {counted(guards.answers, 'answer')}, no restart, no failure line"
+            answers = counted(guards.answers, "answer")
+            text = f"{attempt.target.name}: watching it live: {answers}, no restart, no failure line"
             tools.reporter.waiting(text, elapsed=elapsed, expected=incident.seconds)
             clock.sleep(LOOK)
-    tools.reporter.note(f"{attempt.target.name}: {counted(guards.answers, 'answer')} in {incident.seconds:.0f} s, nothing broke")
+    answers = counted(guards.answers, "answer")
+    tools.reporter.note(f"{attempt.target.name}: {answers} in {incident.seconds:.0f} s, nothing broke")
 
 
 def still_holds(attempt: Attempt, trial: Trial, incident: Incident) -> None:

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from changectl.core.counting import counted
 from changectl.core.errors import ContactLost
 from changectl.core.incident import failure_line
 from changectl.core.judgement import HardEvent
@@ -108,7 +107,7 @@ class _Instance:
     _patient_until: float | None = None
 
     def __str__(self) -> str:
-        parts = [counted(self.answers, "answer")]
+        parts = ["1 answer" if self.answers == 1 else f"{self.answers} answers"]
         if (seen := self.watched.failures) is not None:
             parts.append(f"{seen.n:.0f} requests, {seen.failed:.0f} failed")
         if self.watched.held:

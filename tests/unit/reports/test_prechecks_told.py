@@ -34,7 +34,7 @@ def test_checks_that_do_not_apply_are_named_in_one_line_below_the_others() -> No
 def test_checks_with_addresses_and_paths_fit_a_terminal_of_80_characters_as_a_table() -> None:
     rows = [
         ("edited_since_start", "required", "passed", "2 files", "no configuration file is newer than the service"),
-        ("port_owner", "required", "passed", "process 86", "http://10.213.83.111:8000 is served by the managed process"),
+        ("port_owner", "required", "passed", "process 86", "http://10.213.83.111:8000 is served by the process"),
         ("disk_space", "required", "passed", "/etc/systemd/system/llama-chat.service: 71.9 GB free", "67.1 MB needed"),
     ]
     (table,) = prechecks("pre-check", rows)
