@@ -203,7 +203,7 @@ def test_a_run_that_was_cut_off_has_to_be_taken_back_first() -> None:
 def test_a_locked_service_is_not_even_looked_at() -> None:
     stage = Stage()
     stage.fail_at(1, lambda: Locked("run R0 of kim is open"), "records lock")
-    with pytest.raises(Locked):
+    with pytest.raises(Locked, match="run R0 of kim is open\nto wait for its end, add for example --wait 30m"):
         stage.apply(BETTER)
 
     assert stage.world.trace == ["records lock"]

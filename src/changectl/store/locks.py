@@ -29,7 +29,7 @@ class Held:
 
     def __str__(self) -> str:
         where = f"process {self.holder.pid} on {self.holder.host}"
-        return f"run {self.run} of {self.owner} ({where}, since {self.since})"
+        return f"run {self.run} of {self.owner} ({where}, since {self.since[:19].replace('T', ' ')} UTC)"
 
 
 class ServiceLock(AbstractContextManager[Mapping[str, str] | None]):

@@ -37,4 +37,10 @@ def once_free(attempt: Callable[[], T], tools: Tools) -> T:
 def service_lock(service: str, run: str, tools: Tools) -> Iterator[Mapping[str, str] | None]:
     """Hold the service's one open change; gives the dead holder it was taken from. Raises Locked."""
     with ExitStack() as held:
-        yield once_free(lambda: held.enter_context(tools.records.lock(service, run, tools.actor)), tools)
+        try:
+            before = once_free(lambda: held.enter_context(tools.records.lock(service, run, tools.actor)), tools)
+        except Locked as error:
+            if tools.wait_seconds > 0:
+                raise
+            raise Locked(f"{error}\nto wait for its end, add for example --wait 30m") from None
+        yield before
