@@ -14,7 +14,7 @@ from tests.workflow.world import FakeClock, World
 
 from changectl.core.errors import ChangectlError, ContactLost, HostCallError
 from changectl.core.ports import Door, HostAddress, Json, PlayResult, Progress
-from changectl.workflow.doctor import Instruments
+from changectl.workflow.doctor_tools import Instruments
 
 BOOTED = 1000.0  # seconds that the host is up when the story begins
 FOLDER = {"path": "/s", "exists": True, "place": "/s", "attributes": "", "acl": "", "file_system": "ext4",

@@ -11,8 +11,8 @@ from changectl.core.doctor import Examination
 from changectl.core.doctor_facts import Check
 from changectl.core.errors import ContactLost, HostCallError, InputError, Refused
 from changectl.core.ports import HostAddress
-from changectl.workflow.doctor import Patient as Subject
 from changectl.workflow.doctor import examine
+from changectl.workflow.doctor_tools import Patient as Subject
 from changectl.workflow.interrupts import Interrupted
 
 HOST = HostAddress("gpu1", {"ansible_host": "10.0.0.1"})

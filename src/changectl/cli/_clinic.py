@@ -19,7 +19,8 @@ from changectl.core.history_runs import endings, runs
 from changectl.core.project import Project
 from changectl.reports.printer import Printer
 from changectl.store import open_store
-from changectl.workflow.doctor import Instruments, Patient, examine
+from changectl.workflow.doctor import examine
+from changectl.workflow.doctor_tools import Instruments, Patient
 from changectl.workflow.interrupts import Interrupted, Interrupts
 
 AT_ONCE = 8  # hosts

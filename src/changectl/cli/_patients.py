@@ -14,7 +14,7 @@ from changectl.core.placing import check_names, place
 from changectl.core.ports import HostAddress
 from changectl.core.project import Project
 from changectl.core.service import Service
-from changectl.workflow.doctor import Patient
+from changectl.workflow.doctor_tools import Patient
 
 
 def patients(

@@ -39,7 +39,7 @@ from changectl.reports.printer import Printer
 from changectl.store import open_store
 from changectl.store.memory import RunMemory
 from changectl.store.store import Store
-from changectl.workflow.doctor import Instruments
+from changectl.workflow.doctor_tools import Instruments
 from changectl.workflow.interrupts import Interrupts
 from changectl.workflow.secrets import Secrets
 from changectl.workflow.tools import Tools

@@ -5,53 +5,20 @@ Nothing is recorded: no service is touched. On the host the lease tells who is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from changectl.core.doctor import Examination, checks
 from changectl.core.doctor_facts import Facts, Greeting, HostTold, Leftover, Proof, Trouble, key_unchecked
 from changectl.core.errors import ChangectlError, InputError
-from changectl.core.ports import Clock, Door, Doors, HostAddress, Playbooks
+from changectl.core.ports import Door, HostAddress
 from changectl.workflow.doctor_proof import Proving
+from changectl.workflow.doctor_tools import Instruments, Patient
 
 CALL_TIMEOUT = 60.0  # seconds for a call that only looks
 NO_PYTHON = ("python_too_old", "damaged_program")  # the words of a host whose Python cannot run our program
-
-
-@dataclass(frozen=True)
-class Patient:
-    """A host, and the state folder of the services on it; None: the default one."""
-
-    host: HostAddress
-    state_dir: str | None = None
-
-
-@dataclass(frozen=True)
-class Instruments:
-    """The ports of a doctor.
-
-    Attributes:
-        stop: called where it does no harm to stop; raises when somebody asks for the end.
-        tell: says at once what a person has to know although it all ends here.
-        clean: takes secret values out of what is shown.
-        password: whether a sudo password was given.
-        ended: the runs that the record has an end of, each with how it ended, in words.
-    """
-
-    doors: Doors
-    playbooks: Playbooks
-    clock: Clock
-    new_name: Callable[[], str]  # of the run on the host, that no other controller makes
-    new_nonce: Callable[[], str]
-    stop: Callable[[], None]
-    tell: Callable[[str], None]
-    clean: Callable[[str], str]
-    actor: str
-    password: bool = False
-    ended: Mapping[str, str] = field(default_factory=dict)
 
 
 def examine(patient: Patient, tools: Instruments) -> Examination:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from changectl.core.digest import sha256
 from changectl.core.doctor import EARLY, LATEST
@@ -20,9 +20,7 @@ from changectl.core.doctor_leftovers import PREFIX
 from changectl.core.errors import ChangectlError, ContactLost, HostCallError, Refused
 from changectl.core.lease import Lease, standing_of
 from changectl.core.ports import Door, HostAddress
-
-if TYPE_CHECKING:
-    from changectl.workflow.doctor import Instruments
+from changectl.workflow.doctor_tools import Instruments
 
 LEASE = 2.0  # seconds without a sign of life that are proven
 PREPARING = 90.0  # seconds of the lease while everything is made ready; a loaded machine takes its time
