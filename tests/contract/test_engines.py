@@ -87,6 +87,15 @@ def test_absent_equals_only_absent(engine: Engine) -> None:
         assert engine.same(row, "1", "1")
 
 
+def test_a_number_of_thousands_of_digits_is_a_value_like_any_other(engine: Engine) -> None:
+    for row in engine.settings:
+        for text in ("9" * 5000, "9" * 5000 + "k"):
+            assert not engine.same(row, text, "1")
+            engine.value_problem(row, text)
+            engine.unfit(row, text)
+            assert engine.number({row.name: text}, row.name) is None
+
+
 def test_foreign_text_is_no_help_of_the_engine(engine: Engine) -> None:
     row = engine.settings[0]
 

@@ -120,7 +120,7 @@ class Conversation:
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
             answer = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ContactLost(f"{self.host}: unreadable answer of the host program") from error
         if not isinstance(answer, dict):
             raise ContactLost(f"{self.host}: unreadable answer of the host program")

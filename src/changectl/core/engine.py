@@ -70,7 +70,7 @@ class Page:
             return None
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):  # nested as deeply as no honest page is
             return None
 
     def metrics(self) -> Metrics | None:

@@ -12,6 +12,7 @@ from changectl.core.prometheus import Metrics, PageError, Sample, parse
 
 NOT_EXPOSED = "not exposed"
 NOT_ON_PAGE = "not on the metrics page"
+NO_NUMBER = "the page says NaN or infinity"
 
 Buckets = tuple[tuple[float, float], ...]  # (upper edge, observations up to it), edges growing, the last one infinite
 
@@ -142,9 +143,9 @@ def _read(row: Canonical, series: Series, rows: _Rows) -> Reading | str | None:
     if not counted:
         return Reading(0.0) if series.none_is_zero else None
     values = [one.value * factor for one in counted]
-    if not all(map(math.isfinite, values)):
-        return "the page says NaN or infinity"
-    value = max(values) if row.largest else math.fsum(values)
+    value = max(values) if row.largest else _sum(values)
+    if not all(map(math.isfinite, (value, *values))):
+        return NO_NUMBER
     if row.unit == "share" and not 0 <= value <= 1:
         return f"the page says {value:g}, which is no share"
     if value < 0:
@@ -157,15 +158,17 @@ def _histogram(name: str, factor: float, rows: _Rows) -> Reading | str | None:
     if not sums or not counts:
         return None
     parts = {_spelled(one): one.value for one in (*sums, *counts, *edges)}
-    if not all(map(math.isfinite, parts.values())):
-        return "the page says NaN or infinity"
-    total = math.fsum(one.value for one in sums) * factor
-    count = math.fsum(one.value for one in counts)
+    total = _sum([one.value for one in sums]) * factor
+    count = _sum([one.value for one in counts])
+    if not all(map(math.isfinite, (total, count, *parts.values()))):
+        return NO_NUMBER
+    if (least := min(parts.values())) < 0:
+        return f"the page says {least:g}, which cannot be"
     return Reading(total, count, _buckets(edges, factor), parts)
 
 
 def _buckets(rows: Sequence[Sample], factor: float) -> Buckets:
-    """Several engines' buckets added up; none where their edges differ or are no numbers."""
+    """Several engines' buckets added up; none where edges differ, are no numbers, or a larger one holds less."""
     summed: dict[float, float] = {}
     seen: dict[float, int] = {}
     for sample in rows:
@@ -177,7 +180,17 @@ def _buckets(rows: Sequence[Sample], factor: float) -> Buckets:
         seen[edge] = seen.get(edge, 0) + 1
     if len(set(seen.values())) > 1 or math.inf not in summed or any(map(math.isnan, summed)):
         return ()
-    return tuple(sorted(summed.items()))
+    found = tuple(sorted(summed.items()))
+    held = [count for _, count in found]
+    return found if held == sorted(held) and math.isfinite(held[-1]) else ()
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Infinity or NaN where no number holds it."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # beyond the largest number; infinities of both signs
+        return math.nan
 
 
 def _spelled(sample: Sample) -> str:

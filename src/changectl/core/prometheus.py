@@ -52,12 +52,16 @@ class Metrics:
         return []
 
     def total(self, name: str, **labels: str) -> float | None:
-        """The sum over the matching series (several engines, several models); None: no series or a NaN among them."""
+        """The sum over the matching series (several engines, several models); None: no series, or no number."""
         found = self.find(name, **labels)
         if not found:
             return None
-        value = math.fsum(sample.value for sample in found) if all(map(_finite, found)) else math.nan
-        return None if math.isnan(value) else value
+        if not all(map(_finite, found)):
+            return None
+        try:
+            return math.fsum(sample.value for sample in found)
+        except OverflowError:  # each is a number, and their sum is none
+            return None
 
     def labels(self, name: str) -> Mapping[str, str] | None:
         """The labels of an `_info` series; None when there is none or more than one (then nothing can be said)."""

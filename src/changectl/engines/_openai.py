@@ -93,22 +93,29 @@ def models(page: Page | None) -> list[str] | None:
     rows = document.get("data") if isinstance(document, dict) else None
     if not isinstance(rows, list):
         return None
-    names = [name for row in rows if isinstance(row, dict) for name in (row.get("id"), *(row.get("aliases") or ()))]
-    return list(dict.fromkeys(str(name) for name in names if name))
+    names = [name for row in rows if isinstance(row, dict) for name in (row.get("id"), *_listed(row.get("aliases")))]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
 
 
 def generated_tokens(page: Page | None) -> int | None:
     """Tokens of one answer; None: it is no answer (an error body, no choice, nothing generated)."""
     document = page.json() if page else None
-    if not isinstance(document, dict) or "error" in document or not document.get("choices"):
+    choices = _listed(document.get("choices")) if isinstance(document, dict) else []
+    if not isinstance(document, dict) or "error" in document or not choices:
         return None
     usage = document.get("usage")
     count = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    if isinstance(count, int):
+    if isinstance(count, int) and not isinstance(count, bool):
         return count if count > 0 else None
-    choice = document["choices"][0]
-    text = choice.get("text") or (choice.get("message") or {}).get("content") if isinstance(choice, dict) else None
+    choice = choices[0] if isinstance(choices[0], dict) else {}
+    message = choice.get("message")
+    text = choice.get("text") or (message.get("content") if isinstance(message, dict) else None)
     return 1 if text else None
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    """A list as it is; anything else in its place is none."""
+    return value if isinstance(value, list) else ()
 
 
 def _health(page: Page | None) -> Readiness | None:

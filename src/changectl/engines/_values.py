@@ -11,8 +11,9 @@ from changectl.core.settings import Setting, Value
 
 _TRUE = {"true", "1", "yes", "on", "enabled"}
 _FALSE = {"false", "0", "no", "off", "disabled"}
-_INT = re.compile(r"[+-]?\d+")
-_SUFFIXED = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
+# Python itself refuses to read thousands of digits; no engine has a number of more than some twenty.
+_INT = re.compile(r"[+-]?\d{1,400}")
+_SUFFIXED = re.compile(r"(\d{1,400}(?:\.\d{1,400})?)([kKmMgGtT])")
 _DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 

@@ -212,8 +212,9 @@ def _dig(document: Any, *keys: str) -> Any:
 
 def _context_per_slot(pages: Pages, props: dict[str, Any]) -> int | None:
     slots = pages["slots"].json() if "slots" in pages else None
-    if isinstance(slots, list) and slots and all(isinstance(row, dict) and "n_ctx" in row for row in slots):
-        return min(int(row["n_ctx"]) for row in slots)
+    told = [_dig(row, "n_ctx") for row in slots] if isinstance(slots, list) else []
+    if told and all(isinstance(size, int) for size in told):
+        return int(min(told))
     context = _dig(props, "default_generation_settings", "n_ctx")
     return int(context) if isinstance(context, int) else None
 
