@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.workflow.crash import Killed, die_before, settle
@@ -146,6 +147,39 @@ def test_old_phases_are_not_gone_on_with() -> None:
     stage.world.seconds += LONGEST_AGO + 3600
     error = refusal(stage, text)
     assert (error.reason, "25 h ago" in str(error)) == ("too_old", True)
+
+
+def test_phases_from_the_future_are_not_gone_on_with_since_their_age_is_unknown() -> None:
+    text = plan(SAME, "neutral", SHORT)
+    stage = undecided(text)
+    stage.world.seconds -= 7200
+    error = refusal(stage, text)
+
+    assert error.reason == "too_old"
+    assert "it was set back since" in str(error)
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [{"summary": {"format": 99}}, {"summary": {"format": 1, "levels": [{"n": 3}]}}, {"summary": None}, {"phase": None}],
+)
+def test_phases_that_another_version_recorded_otherwise_are_refused_with_what_to_do(otherwise: dict[str, Any]) -> None:
+    text = plan(SAME, "neutral", SHORT)
+    stage = undecided(text)
+    stage.journal.lines = [
+        replace(event, body=without({**event.body, **otherwise})) if event.kind == "measure.outcome" else event
+        for event in stage.journal.lines
+    ]
+    error = refusal(stage, text)
+
+    assert error.reason == "no_trial"
+    assert "cannot be read by this version" in str(error)
+    assert "apply the plan anew" in str(error)
+
+
+def without(body: dict[str, Any]) -> dict[str, Any]:
+    """What is None is not there at all."""
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def test_another_plan_is_another_trial_and_what_differs_is_named() -> None:

@@ -19,6 +19,7 @@ from changectl.core.trial_record import RecordedTrial, recorded_trial
 from changectl.workflow.turns import Longer
 
 LONGEST_AGO = 24 * 3600.0  # seconds since the last phase; an older host is not the same one any more
+CLOCK_STEP = 60.0  # seconds that a controller's clock may be corrected by
 NO_TRIAL, DECIDED, NOT_BACK = "no_trial", "decided", "not_back"
 TOO_OLD, NO_PAIRS_LEFT, GONE_ON, PLAN_DIFFERS = "too_old", "no_pairs_left", "extended_already", "plan_differs"
 
@@ -63,12 +64,22 @@ def what_to_extend(run: str, read: Read, runs: Sequence[RunSummary], now: str, m
     _require_end(known)
     host = _undecided(known, events)
     _require_last(run, read, runs)
-    trial = recorded_trial([event for name in [*_before(known, runs), run] for event in read(name)], host)
+    trial = _recorded(run, [event for name in [*_before(known, runs), run] for event in read(name)], host)
+    _require_fresh(run, events, now)
+    return Extension(run, known.plan, opened, {host: Longer(trial, _pairs(run, trial, more))})
+
+
+def _recorded(run: str, events: Sequence[Event], host: str) -> RecordedTrial:
+    """The trial. Raises Refused: it has no pairs, or another version recorded it in a shape that is not read here."""
+    try:
+        trial = recorded_trial(events, host)
+    except ValueError as error:
+        text = f"what run {run} measured cannot be read by this version ({error})"
+        raise Refused(f"{text}: apply the plan anew", reason=NO_TRIAL) from error
     if trial is None:
         text = f"run {run} measured no pairs of phases that more of them could join"
         raise Refused(f"{text}: apply the plan with `effort: standard`", reason=NO_TRIAL)
-    _require_fresh(run, events, now)
-    return Extension(run, known.plan, opened, {host: Longer(trial, _pairs(run, trial, more))})
+    return trial
 
 
 def _require_end(known: RunSummary) -> None:
@@ -118,6 +129,9 @@ def _require_last(run: str, read: Read, runs: Sequence[RunSummary]) -> None:
 def _require_fresh(run: str, events: Sequence[Event], now: str) -> None:
     measured = [event.at for event in events if event.kind == outcome(MEASURE)]
     ago = (datetime.fromisoformat(now) - datetime.fromisoformat(measured[-1])).total_seconds()
+    if ago < -CLOCK_STEP:
+        text = f"run {run} measured {-ago / 3600:.1f} h from now, by this controller's clock: it was set back since"
+        raise Refused(f"{text}, so nobody knows how long ago that was: apply the plan anew", reason=TOO_OLD)
     if ago > LONGEST_AGO:
         text = f"run {run} measured {ago / 3600:.0f} h ago, and a host does not stay the same for longer than"
         raise Refused(f"{text} {LONGEST_AGO / 3600:.0f} h: apply the plan anew", reason=TOO_OLD)
