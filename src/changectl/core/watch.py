@@ -113,6 +113,7 @@ class Watched:
     held: list[Held] = field(default_factory=list)
     left: float | None = None
     _last: dict[str, Count] = field(default_factory=dict)
+    _anew: dict[str, int] = field(default_factory=dict)  # how often counters fell although the process lives
 
     @property
     def alpha(self) -> float:
@@ -135,8 +136,11 @@ class Watched:
                 continue
             last = self._last.get(limit.name)
             self._last[limit.name] = now
-            if last is None or now.n < last.n or now.failed < last.failed:
-                continue  # the first look, or the counters began anew
+            if last is None:
+                continue  # the first look
+            if now.n < last.n or now.failed < last.failed:
+                self._anew[limit.name] = self._anew.get(limit.name, 0) + 1
+                continue
             test = self.tests.get(limit.name) or ShareTest(limit.share, self.alpha)
             more = now.n - last.n  # one request may be preempted several times, and before it ends
             self.tests[limit.name] = test = test.after(Count(min(more, now.failed - last.failed), more))
@@ -180,10 +184,13 @@ class Watched:
 
     def unwatched(self) -> list[str]:
         """What could not be seen, in words; at the end of the watch."""
-        blind = [limit.name for limit in self.limits if limit.name not in self.tests]
+        blind = [limit.name for limit in self.limits if limit.name not in {*self.tests, *self._anew}]
         idle = [name for name, test in self.tests.items() if not test.seen.n]
         told = [f"{', '.join(blind)} (the engine does not count it)"] if blind else []
         told += [f"{', '.join(idle)} (no request came)"] if idle else []
+        fell = [f"{name} (its counters fell {often} times: what came then is not counted)"
+                for name, often in self._anew.items()]  # fmt: skip
+        told += [", ".join(fell)] if fell else []
         few = [name for name, test in self.tests.items() if test.seen.n and test.looks < LOOKS]
         told += [f"{', '.join(few)} (requests came in fewer than {LOOKS} looks)"] if few else []
         new = [

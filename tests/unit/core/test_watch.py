@@ -122,6 +122,18 @@ def test_counters_that_began_anew_are_no_requests() -> None:
     assert watched.failures == Count(0, 7)
 
 
+def test_that_counters_fell_while_the_process_lives_is_said() -> None:
+    watched = watch(*limits([], NOTHING))
+    for place, total in enumerate((100, 5, 100, 6, 100)):
+        watched.see(5.0 * place, Live(counts={"failures": Count(0, total)}))
+    assert "failures (its counters fell 2 times: what came then is not counted)" in watched.unwatched()
+
+    never_up = watch(*limits([], NOTHING))
+    for place, total in enumerate((30, 20, 10)):
+        never_up.see(5.0 * place, Live(counts={"failures": Count(0, total)}))
+    assert not any("does not count it" in text for text in never_up.unwatched())
+
+
 def test_more_than_one_per_cent_failed_is_flagged_also_where_it_is_no_harm() -> None:
     watched = watch(*limits([parse_guard("failures", "<= 10%")], NOTHING))
     assert seen(watched, "failures", *[(1, 40)] * 10) is None
