@@ -113,10 +113,10 @@ def _draw(file: Path, kind: str, requests: int, seed: int) -> tuple[list[dict[st
     from changectl.adapters.project_files import read_bytes, show
     from changectl.core.errors import InputError, Problem
     from changectl.core.workload_choice import choose, entries
-    from changectl.core.workload_source import Candidate, LeftOut, candidates
+    from changectl.core.workload_source import Candidate, LeftOut, candidates, text_of
     from changectl.reports.workload import Drawn
 
-    every = list(candidates(read_bytes(file).decode("utf-8", "replace"), kind))
+    every = list(candidates(text_of(read_bytes(file)), kind))
     found = [one for one in every if isinstance(one, Candidate)]
     left_out = [one for one in every if isinstance(one, LeftOut)]
     if not found:

@@ -49,6 +49,9 @@ _SHAPES = tuple(
         r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}+://(?P<value>[^\s/@'\"]+)@",
         r"(?i:\b(?:bearer|basic)[ \t]+)(?P<value>[A-Za-z0-9._~+/=-]{6,})",
         r"(?<![A-Za-z0-9])(?P<value>(?:hf_|sk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|nvapi-|AKIA)[A-Za-z0-9_-]{8,})",
+        # Short beginnings, which words of other kinds may have too: only with as many characters as such keys have.
+        r"(?<![A-Za-z0-9_-])(?P<value>(?:gsk_|xai-|r8_|gh[ur]_|npm_|dckr_pat_|pypi-|ya29\.|(?:sk|rk)_live_)[A-Za-z0-9_-]{20,})",
+        r"(?<![A-Za-z0-9_-])(?P<value>AIza[A-Za-z0-9_-]{35}|ASIA[A-Z0-9]{16}|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64})",
         r"(?<![A-Za-z0-9_-])(?P<value>eyJ[A-Za-z0-9_-]{8,4000}+\.[A-Za-z0-9_-]{1,9999}+\.[A-Za-z0-9_-]*)",
     )
 )

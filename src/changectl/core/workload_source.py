@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,14 @@ UNKNOWN_LENGTH = 256  # tokens, where neither the request nor an answer says how
 _BODIES = ("request_body", "requestBody", "req_body", "body", "request", "params")
 _USERS, _MODELS = ("human", "user"), ("gpt", "assistant", "chatgpt", "model")
 _PROTOCOLS = {"embeddings": "openai_embeddings", "kserve": "kserve_v2"}  # of a kind; the others make text
+# A byte that is no UTF-8, as `text_of` leaves it; one of NUL is none of a text either, and a packed file has many.
+_BYTES = re.compile("[\udc80-\udcff\0]")
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens", "n_predict")
 
 NO_JSON = "no JSON object"
 NO_REQUEST = "no request of this kind"
 NOT_TEXT = "content that is not text (images, tools)"
+NOT_UTF8 = "bytes that are no UTF-8 text"
 SECRET = "what looks like a secret"  # noqa: S105  (a reason, in words)
 
 
@@ -43,13 +47,19 @@ class LeftOut:
     why: str
 
 
+def text_of(data: bytes) -> str:
+    """A file as text; bytes that are no UTF-8 stay apart from all that it may say, so that their lines are left out."""
+    return data.decode("utf-8", "surrogateescape")
+
+
 def objects(text: str) -> Iterator[tuple[int, Any]]:
     """Everything in a file that may be a request: members of a JSON list, or the object in each line.
 
-    A line may begin with other text, as logs have it: time, address, level. What has no object gives None.
+    A line may begin with other text, as logs have it: time, address, level. What has no object gives None, and what is
+    no text `NOT_UTF8`.
     """
     stripped = text.lstrip("\ufeff \t\r\n")
-    if stripped.startswith("["):
+    if stripped.startswith("[") and not _BYTES.search(stripped):
         try:
             members = json.loads(stripped)
         except (ValueError, RecursionError):
@@ -59,7 +69,7 @@ def objects(text: str) -> Iterator[tuple[int, Any]]:
             return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
-            yield number, _in_line(line)
+            yield number, NOT_UTF8 if _BYTES.search(line) else _in_line(line)
 
 
 def _in_line(line: str) -> Any:
@@ -73,6 +83,9 @@ def _in_line(line: str) -> Any:
 def candidates(text: str, kind: str) -> Iterator[Candidate | LeftOut]:
     """Each object of a source, as a request of that kind or as the reason why it is none."""
     for place, found in objects(text):
+        if found == NOT_UTF8:
+            yield LeftOut(place, NOT_UTF8)
+            continue
         if not isinstance(found, dict):
             yield LeftOut(place, NO_JSON)
             continue

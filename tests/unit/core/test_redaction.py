@@ -136,8 +136,33 @@ def test_secret_values_leave_and_the_rest_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "key",
+    [
+        "gsk_" + "aB3" * 14,
+        "xai-" + "aB3" * 14,
+        "r8_" + "aB3" * 12,
+        "ghu_" + "aB3" * 12,
+        "npm_" + "aB3" * 12,
+        "dckr_pat_" + "aB3" * 9,
+        "pypi-" + "aB3" * 20,
+        "ya29." + "aB3" * 20,
+        "sk_live_" + "aB3" * 8,
+        "AIza" + "aB3_-" * 7,
+        "ASIA" + "B3C4" * 4,
+        "SG." + "aB3d" * 5 + "." + "aB3d" * 10,
+    ],
+)
+def test_keys_are_known_by_their_shape_wherever_they_stand(key: str) -> None:
+    redacted = redact_text(f"why does {key} not work with max-num-seqs 64?", salt=b"salt")
+
+    assert key not in redacted
+    assert redacted.endswith("not work with max-num-seqs 64?")
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "npm_config_cache=/srv/npm r8_0 AIza SG.1.2 xai-chat pypi-server ASIA",
         "vllm serve --max-num-batched-tokens 8192 --tokenizer auto --served-model-name chat",
         "api_key: {{ vault_chat_key }}",
         "api_key: ${CHAT_KEY}",

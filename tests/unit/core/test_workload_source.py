@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -15,10 +16,12 @@ from changectl.core.workload_source import (
     NO_JSON,
     NO_REQUEST,
     NOT_TEXT,
+    NOT_UTF8,
     SECRET,
     Candidate,
     LeftOut,
     candidates,
+    text_of,
 )
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 9, "stream": True}
@@ -133,6 +136,29 @@ def test_texts_to_embed_and_tensors_are_found_by_their_kind() -> None:
 )
 def test_what_is_left_out_has_a_reason(line: str, why: str) -> None:
     assert list(candidates(line, "chat")) == [LeftOut(1, why)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"prompt": "Grüße"}'.encode("latin-1"),
+        '{"prompt": "Grüße"}'.encode("utf-16"),
+        '["a", {"prompt": "Grüße"}]'.encode("latin-1"),
+        zlib.compress(b'{"prompt": "Hello"}'),
+    ],
+    ids=["latin-1", "utf-16", "a list", "packed"],
+)
+def test_bytes_that_are_no_text_are_left_out_and_never_become_other_words(data: bytes) -> None:
+    assert set(candidates(text_of(data), "chat")) == {LeftOut(1, NOT_UTF8)}
+
+
+def test_one_line_that_is_no_text_spoils_no_other() -> None:
+    lines = [json.dumps({"prompt": "Grüße"}, ensure_ascii=False).encode(code) for code in ("utf-8", "latin-1")]
+    good, bad = candidates(text_of(b"\n".join(lines)), "chat")
+
+    assert isinstance(good, Candidate)
+    assert good.entry["prompt"] == "Grüße"
+    assert bad == LeftOut(2, NOT_UTF8)
 
 
 def test_what_was_found_is_a_workload() -> None:
