@@ -144,6 +144,7 @@ def _changes() -> Iterator[tuple[str, str]]:
 
 _WORDS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
     "run": _runs,
+    "other": _runs,
     "service": _services,
     "host": _hosts,
     "actor": _actors,

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from changectl.cli._unfinished import tell_unfinished
 from changectl.core import history
-from changectl.core.errors import ChangectlError, InputError, Problem
+from changectl.core.errors import ChangectlError, InputError, Problem, Refused
 from changectl.core.grammar import nearest
 from changectl.core.history import RunStory, RunSummary
+from changectl.core.history_events import MARK
+from changectl.core.ledger import KINDS as LEDGER_KINDS
+from changectl.core.ledger import Entry, Ledger, ledger
 from changectl.core.ports import Event
+from changectl.core.replay import RawTrial, raw_trials
 from changectl.core.saved import SnapshotCopy, kept_copies
 from changectl.reports.printer import Printer
 
@@ -48,6 +52,53 @@ class Record:
             raise InputError(Problem(f"run {run} has no step {step}", hint=hint))
         return story, step
 
+    def raw_trials(self, text: str) -> tuple[RunSummary, list[RawTrial]]:
+        """The run meant by RUN or RUN/STEP, and what its verdicts were made of.
+
+        Raises:
+            InputError: there is no such run or step.
+            Refused: the journal or the raw records are not what was recorded, or nothing was judged.
+        """
+        story, step = self.story(text)
+        run = story.run
+        if self._store is None or (findings := self._store.verify_chain()):
+            found = str(findings[0].message) if self._store else "there is none"
+            text = f"the record is not sound, so nothing was judged: {found}. All of it: changectl audit verify"
+            raise Refused(text, reason="record_changed")
+        store = self._store
+        trials = raw_trials(run.run, step, store.journal.events, self.runs(), store.records.get_blob)
+        return run, trials
+
+    def ledger(self, service: str | None) -> Ledger:
+        """Every verdict that said something, with what judged it since."""
+        return ledger(self._events(kinds=LEDGER_KINDS), service)
+
+    def mark(self, text: str, why: str, *, right: bool) -> tuple[Entry, Event]:
+        """Record what an operator makes of the verdict of RUN or RUN/STEP; nothing of the run is changed.
+
+        Raises:
+            InputError: there is no such run or step, or it has several verdicts.
+            Refused: it has not ended, or said nothing that could be right or wrong.
+        """
+        from changectl.cli.wiring import actor
+
+        story, step = self.story(text)
+        run = story.run
+        if run.outcome == history.OPEN:
+            raise Refused(f"run {run.run} has no end: changectl recover {run.run}", reason="unfinished_run")
+        entries = self.ledger(run.service).entries
+        found = [entry for entry in entries if entry.run == run.run and step in (None, entry.step)]
+        if self._store is None or not found:
+            told = ", ".join(one.verdict or one.outcome for one in run.steps) or run.outcome
+            text = f"{text} said nothing that could be right or wrong ({told})"
+            raise Refused(f"{text}: only what was kept or taken back for cause can", reason="not_judged")
+        if len(found) > 1:
+            hint = f"write one of them: {', '.join(entry.name for entry in found)}"
+            raise InputError(Problem(f"run {run.run} has {len(found)} verdicts", hint=hint))
+        entry = found[0]
+        body = {"verdict": entry.verdict, "said": entry.said, "right": right, "why": why, "actor": actor()}
+        return entry, self._store.journal.append(entry.run, MARK, body, step=entry.step)
+
     def saved(self, text: str) -> list[SnapshotCopy]:
         """The copies of what was saved before RUN's steps, or before RUN/STEP.
 
@@ -66,6 +117,12 @@ class Record:
         if self._store is None:
             raise ChangectlError(f"there is no record, and no copy {digest}", reason="snapshot_missing")
         return self._store.records.get_snapshot(digest)
+
+    def blob(self, digest: str) -> bytes:
+        """Kept evidence, checked. Raises ChangectlError: it is missing or changed."""
+        if self._store is None:
+            raise ChangectlError(f"there is no record, and no evidence {digest}", reason="blob_missing")
+        return self._store.records.get_blob(digest)
 
     def holders(self) -> Mapping[str, bool]:
         """The runs that hold a lock, each with whether its process may be alive."""

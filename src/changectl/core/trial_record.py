@@ -8,7 +8,8 @@ from typing import Any
 
 from changectl.core.conditions import Fingerprint
 from changectl.core.history_events import MEASURE, VERDICT, items_of, mapping_of, mappings_of, outcome, text_of
-from changectl.core.judgement import Reason
+from changectl.core.history_runs import RunSummary
+from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import Measurement
 from changectl.core.noise import NOTHING_KNOWN, NoiseModel
 from changectl.core.ports import Event
@@ -60,23 +61,35 @@ def recorded_trial(events: Sequence[Event], host: str) -> RecordedTrial | None:
         return None
     assumed = mapping_of(mapping_of(verdict, "noise"), "assumed")
     noise = NoiseModel.from_json(assumed) if assumed else NOTHING_KNOWN  # older programs knew nothing of any host
-    return RecordedTrial(tuple(_phase(body) for body in bodies), tuple(looks), verdict.get("more_pairs"), noise)
+    return RecordedTrial(tuple(map(recorded_phase, bodies)), tuple(looks), verdict.get("more_pairs"), noise)
 
 
-def _phase(body: Mapping[str, Any]) -> TrialPhase:
-    """One phase. A trial in which something needed no statistics has its verdict: its events need not be read back."""
+def trial_runs(run: str, runs: Iterable[RunSummary]) -> list[str]:
+    """The runs over which the trial of a run went, that one last."""
+    by_name = {one.run: one for one in runs}
+    found = [run]
+    while (before := by_name[found[0]].extends if found[0] in by_name else None) and before not in found:
+        found.insert(0, before)
+    return found
+
+
+def recorded_phase(body: Mapping[str, Any]) -> TrialPhase:
+    """One phase from its `measure.outcome`; that of a quick trial has no number: its A is the first, its B the second.
+
+    Raises:
+        ValueError: it was recorded in another shape.
+    """
     try:
         return TrialPhase(
-            number=body["number"],
+            number=body.get("number", 1 + "AB".index(body["phase"])),
             letter=body["phase"],
             measurement=Measurement.from_json(body["summary"]),
             conditions=Fingerprint.from_json(body["conditions"]),
             fresh=body["fresh_start"],
-            observations=tuple(Reason(text_of(one, "code"), text_of(one, "text")) for one in _observations(body)),
+            events=tuple(HardEvent(**event) for event in mappings_of(body, "events")),
+            observations=tuple(
+                Reason(text_of(one, "code"), text_of(one, "text")) for one in mappings_of(body, "observations")
+            ),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not the shape of a measured phase: {error!r}") from error
-
-
-def _observations(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return mappings_of(body, "observations")

@@ -15,6 +15,7 @@ from changectl.reports import _measured as measured
 from changectl.reports import _proofs as proofs
 from changectl.reports import _time as time
 from changectl.reports import _trial as trial
+from changectl.reports import _verdict as verdict
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line, Table, Verbatim
 from changectl.reports._commands import told
@@ -94,10 +95,10 @@ def _head(story: RunStory) -> list[Block]:
 
 def _step(story: RunStory, step: StepStory) -> list[Block]:
     summary = step.summary
-    verdict = f", verdict {summary.verdict}" if summary.verdict else ""
+    judged = f", verdict {summary.verdict}" if summary.verdict else ""
     blocks: list[Block] = [
         Heading(f"step {summary.number}: {summary.change}", 2),
-        Line(f"{summary.outcome}{verdict}", words.tone(summary.outcome)),
+        Line(f"{summary.outcome}{judged}", words.tone(summary.outcome)),
     ]
     blocks += [Line(text, "warning") for text in remarks(step.flags)]
     if summary.failures_flagged and not any("failures" in text_of(flag, "code") for flag in step.flags):
@@ -110,7 +111,12 @@ def _step(story: RunStory, step: StepStory) -> list[Block]:
     blocks.append(Facts([(name, value) for name, value in pairs if value]))
     if cause := _cause(step):
         blocks += told(f"ended because: {cause}")
-    blocks += [*_reasons(step), *_figures(step.rows), *_edits(step.edits), *_prechecks(step.prechecks)]
+    blocks += [
+        *verdict.reasons(step.reasons, step.rows),
+        *verdict.table(step.rows),
+        *_edits(step.edits),
+        *_prechecks(step.prechecks),
+    ]
     blocks += [*measured.blocks(step.measurements, story.workload, story.model), *time.blocks(step.measurements)]
     blocks += [*_effective(step.effective), *proofs.ready(step.ready), *watched(step.watched)]
     blocks += [*proofs.checks(step.checks), *proofs.proofs(step.verify)]
@@ -133,25 +139,6 @@ def _edits(edits: Sequence[Json]) -> list[Block]:
     return blocks
 
 
-def _figures(rows: Sequence[Json]) -> list[Block]:
-    if not rows:
-        return []
-    several = len({text_of(row, "host") for row in rows}) > 1
-    cells = [
-        [
-            *([text_of(row, "host")] if several else []),
-            words.place(row),
-            words.figure(row, "before"),
-            words.figure(row, "after"),
-            ": ".join(part for part in (words.change(row), trial.bounds(row)) if part),
-            figures.result(row),
-        ]
-        for row in rows
-    ]
-    headings = ("metric", "before", "after", "change", "result")
-    return [Heading("before and after", 3), Table(("host", *headings) if several else headings, cells)]
-
-
 def _effective(bodies: Sequence[Json]) -> list[Block]:
     """The three values, before and after, of every instance."""
     if not bodies:
@@ -165,11 +152,6 @@ def _effective(bodies: Sequence[Json]) -> list[Block]:
         rows.append([text_of(body, "host"), *cells, result, moved])
     headings = ("host", *_PLACES, "effective", "also moved")
     return [Heading("values in effect", 3), Table(headings, rows)]
-
-
-def _reasons(step: StepStory) -> list[Block]:
-    lines = [block for text in figures.reasons(step.reasons, step.rows) for block in told(text, mark="- ")]
-    return [Heading("reasons", 3), *lines] if lines else []
 
 
 def _prechecks(results: Sequence[Json]) -> list[Block]:

@@ -15,7 +15,7 @@ from changectl.core.history_runs import OPEN, RunSummary
 from changectl.core.judgement import Verdict
 from changectl.core.ports import Event
 from changectl.core.trial_order import MOST_PAIRS, looks
-from changectl.core.trial_record import RecordedTrial, recorded_trial
+from changectl.core.trial_record import RecordedTrial, recorded_trial, trial_runs
 from changectl.workflow.turns import Longer
 
 LONGEST_AGO = 24 * 3600.0  # seconds since the last phase; an older host is not the same one any more
@@ -64,7 +64,7 @@ def what_to_extend(run: str, read: Read, runs: Sequence[RunSummary], now: str, m
     _require_end(known)
     host = _undecided(known, events)
     _require_last(run, read, runs)
-    trial = _recorded(run, [event for name in [*_before(known, runs), run] for event in read(name)], host)
+    trial = _recorded(run, [event for name in trial_runs(run, runs) for event in read(name)], host)
     _require_fresh(run, events, now)
     return Extension(run, known.plan, opened, {host: Longer(trial, _pairs(run, trial, more))})
 
@@ -106,16 +106,6 @@ def _undecided(known: RunSummary, events: Sequence[Event]) -> str:
         text = f"run {known.run} is decided: {text_of(last, 'verdict')}"
         raise Refused(f"{text}. More phases would not be evidence, but a second try", reason=DECIDED)
     return text_of(last, "host")
-
-
-def _before(known: RunSummary, runs: Sequence[RunSummary]) -> list[str]:
-    """The runs that a run went on with, oldest first."""
-    found: list[str] = []
-    by_name = {one.run: one for one in runs}
-    while known.extends and known.extends in by_name and known.extends not in found:
-        found.insert(0, known.extends)
-        known = by_name[known.extends]
-    return found
 
 
 def _require_last(run: str, read: Read, runs: Sequence[RunSummary]) -> None:

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from changectl.core.answers import expecting
+from changectl.core.basis import Basis
 from changectl.core.conditions import Fingerprint
 from changectl.core.judgement import HardEvent, Reason
 from changectl.core.measured import Measurement
-from changectl.core.measurement import parse_records, summarise
+from changectl.core.measurement import parse_records
 from changectl.core.observed import HostFacts
+from changectl.core.trial_phases import TrialPhase
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
@@ -50,6 +52,18 @@ class Phase:
     observations: tuple[Reason, ...]
     process: tuple[int, int | None] | None  # which process was measured
 
+    def as_trial_phase(self, number: int, *, fresh: bool) -> TrialPhase:
+        """As the judge takes it."""
+        return TrialPhase(
+            number=number,
+            letter=self.letter,
+            measurement=self.measurement,
+            conditions=self.conditions,
+            fresh=fresh,
+            events=self.events,
+            observations=self.observations,
+        )
+
 
 def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, number: int | None = None) -> Phase:
     """Measure the running service; what was so meanwhile is read anew, for nothing of it may have stayed by itself.
@@ -79,14 +93,14 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         pages, log = target.pages(answer=False), [*start.log, *status.log]
         capacity = target.engine.capacity(pages, log)
         parsed = list(parse_records(sent.records.splitlines()))
-        measurement = summarise(
-            parsed,
+        basis = Basis(
             load.sizes,
-            slo=target.service.slo,
-            facts={"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
-            generator_failure=sent.failure,
-            expected=expecting(load.workload),
+            target.service.slo,
+            {"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
+            sent.failure,
+            expecting(load.workload),
         )
+        measurement = basis.measurement(parsed)
         present = present_at(attempt, host, target.engine.version(pages, log), caller)
         conditions = fingerprint(attempt.contact, present, load, tools.secrets)
         events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
@@ -94,7 +108,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         outcome.update(
             fresh_start=start.fresh, summary=measurement.to_json(), activity=seen.activity.to_json(parsed),
             blob=tools.records.put_blob(tools.secrets.redactor.known(sent.records).encode()),
-            conditions=conditions.to_json(), events=[event.text for event in events],
+            basis=basis.to_json(), conditions=conditions.to_json(), events=[asdict(event) for event in events],
             observations=[asdict(one) for one in notes], generator=dict(sent.summary),
         )  # fmt: skip
     return Phase(letter, measurement, conditions, events, notes, status.identity)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from changectl.core.baseline import BASELINE_INVALID, advice, unusable
-from changectl.core.conditions import single_difference, unknown
 from changectl.core.incident import Incident
 from changectl.core.judgement import Judgement
 from changectl.core.lifecycle import DIED
 from changectl.core.plan import Plan
 from changectl.core.ports import Clock
 from changectl.core.step import Step
-from changectl.core.trial_phases import TrialPhase
-from changectl.core.verdict import judge_quick
-from changectl.core.verdict_trial import judge_trial
+from changectl.core.terms import Terms
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
@@ -71,7 +68,9 @@ def try_change(attempt: Attempt, acceptance: Acceptance, *, fresh_baseline: bool
     prove_effect(attempt, ready)
     after = _measured(attempt, "B", acceptance, Start(True, ready.log, ready.seconds))
     run_checks(attempt, acceptance)
-    return recorded(attempt, _judge(attempt, acceptance, before, after), after.process)
+    terms = terms_of(attempt, acceptance)
+    judgement = terms.judge([before.as_trial_phase(1, fresh=fresh_baseline), after.as_trial_phase(2, fresh=True)])
+    return recorded(attempt, judgement, after.process, terms=terms.to_json())
 
 
 def still_good(target: Target, process: tuple[int, int | None] | None, clock: Clock) -> None:
@@ -122,13 +121,14 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
     if acceptance.load is None:
         raise ValueError("a step without a load has nothing to be measured with")
     noise = HostNoise(attempt, acceptance.load, None if longer is None else longer.earlier)
+    terms = replace(terms_of(attempt, acceptance), noise=noise.assumed)
     acts = Acts(
         began={"A": partial(started_saved, attempt), "B": partial(started, attempt, "the new configuration")},
         proven=partial(prove_effect, attempt),
         measured=lambda letter, number, start: _measured(attempt, letter, acceptance, start, number),
         usable=partial(_require_usable, attempt, acceptance),
         checked=partial(run_checks, attempt, acceptance),
-        judged=partial(_judge_phases, attempt, acceptance, noise),
+        judged=lambda phases, schedule: replace(terms, schedule=schedule).judge(phases),
     )
     if longer is not None:
         require_same_conditions(attempt, acceptance.load, longer.earlier)
@@ -136,29 +136,26 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
     turns = Turns(attempt, acts, room, acceptance.step.on_inconclusive, longer)
     judgement = turns.judge(plan.effort)
     told = noise.to_json(turns.phases, judgement.verdict)
-    return recorded(attempt, judgement, turns.process, looks=list(turns.looks), noise=told)
+    terms = replace(terms, schedule=turns.schedule, stopped=turns.stopped)
+    return recorded(attempt, judgement, turns.process, terms=terms.to_json(), looks=list(turns.looks), noise=told)
 
 
 def recorded(attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, **more: Any) -> Trial:
-    """The verdict goes on record, and with it the process that it is about."""
+    """The verdict goes on record, with the process that it is about, and all that it takes to compute it once more."""
     attempt.recorder.note("verdict", {"host": attempt.target.name, "process": process, **judgement.to_json(), **more})
     return Trial(judgement, process)
 
 
-def _judge_phases(
-    attempt: Attempt, acceptance: Acceptance, noise: HostNoise, phases: Sequence[TrialPhase], schedule: Sequence[int]
-) -> Judgement:
+def terms_of(attempt: Attempt, acceptance: Acceptance) -> Terms:
+    """What the change is held against on an instance."""
     service, step = attempt.target.service, acceptance.step
     guards = acceptance.plan.guards(service.slo, step)
-    return judge_trial(
-        phases,
-        schedule,
+    return Terms(
         service_class=service.class_,
-        slo=[guard for guard in guards if guard.source == "slo"],
-        accept=[guard for guard in guards if guard.source == "accept"],
+        slo=tuple(guard for guard in guards if guard.source == "slo"),
+        accept=tuple(guard for guard in guards if guard.source == "accept"),
         expect=step.expect.gains,
         declared=declared(attempt),
-        noise=noise.assumed,
         changes_answers=attempt.contact.wanted.changes_answers,
     )
 
@@ -227,24 +224,6 @@ def run_checks(attempt: Attempt, acceptance: Acceptance) -> None:
         attempt.tools.interrupts.check()
         if not result.ok:
             raise NotKept("check_failed", f"{name}: {result.failed} of the plan's checks failed")
-
-
-def _judge(attempt: Attempt, acceptance: Acceptance, before: Phase, after: Phase) -> Judgement:
-    service, step = attempt.target.service, acceptance.step
-    guards = acceptance.plan.guards(service.slo, step)
-    return judge_quick(
-        before.measurement,
-        after.measurement,
-        service_class=service.class_,
-        slo=[guard for guard in guards if guard.source == "slo"],
-        accept=[guard for guard in guards if guard.source == "accept"],
-        expect=step.expect.gains,
-        undeclared_differences=single_difference(before.conditions, after.conditions, declared(attempt)),
-        unread_conditions=unknown(before.conditions, after.conditions),
-        hard_events=[*before.events, *after.events],
-        observations=[*before.observations, *after.observations],
-        changes_answers=attempt.contact.wanted.changes_answers,
-    )
 
 
 def declared(attempt: Attempt) -> set[str]:

@@ -7,10 +7,11 @@ the time. So wherever it is cut off, what follows is what follows any cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from changectl.core.effort import TOO_SHORT, Effort
-from changectl.core.judgement import Judgement
+from changectl.core.judgement import Judgement, Reason
+from changectl.core.terms import cut_short
 from changectl.core.trial_order import MOST_PAIRS, Letter, looks, order
 from changectl.core.trial_phases import TrialPhase, pairs_done
 from changectl.core.trial_record import RecordedTrial, looks_taken
@@ -63,6 +64,7 @@ class Turns:
         phases: those that were measured, in all runs of the trial.
         schedule: the pairs after which there is a look, and was one.
         process: the process that the new configuration was last measured on.
+        stopped: what ended it before the evidence did; None: nothing.
     """
 
     attempt: Attempt
@@ -74,6 +76,7 @@ class Turns:
     phases: list[TrialPhase] = field(default_factory=list)
     schedule: tuple[int, ...] = ()
     process: tuple[int, int | None] | None = None
+    stopped: Reason | None = None
     _checked: bool = False
 
     @property
@@ -98,7 +101,7 @@ class Turns:
             why = self.room.lacking(self.attempt, self._spare) if judgement is not None else None
             why = why or too_long_out(self.attempt, self.running, self.room.times, judged=judgement is not None)
             if judgement is not None and why is not None:
-                judgement = replace(judgement, decision="policy", reasons=(why, *judgement.reasons))
+                judgement, self.stopped = cut_short(judgement, why), why
                 break
             number = self.phases[-1].number + 1
             self._phase(number, order(MOST_PAIRS)[number - 1])
@@ -162,17 +165,7 @@ class Turns:
         began = self.attempt.tools.clock.monotonic()
         phase = self.acts.measured(letter, number, Start(fresh, ready.log, ready.seconds if fresh else None))
         self.room.phase_took(self.attempt.tools.clock.monotonic() - began)
-        self.phases.append(
-            TrialPhase(
-                number=number,
-                letter=letter,
-                measurement=phase.measurement,
-                conditions=phase.conditions,
-                fresh=fresh,
-                events=phase.events,
-                observations=phase.observations,
-            )
-        )
+        self.phases.append(phase.as_trial_phase(number, fresh=fresh))
         if letter == "A":
             if number == 1:
                 self.acts.usable(phase)

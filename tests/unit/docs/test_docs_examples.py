@@ -14,7 +14,7 @@ from tests.unit.docs.docs_pages import PAGES, ROOT, Block, Page
 
 from changectl import engines, kinds
 from changectl.cli.main import main
-from changectl.core import plan, project, service, workload
+from changectl.core import plan, policy, project, service, workload
 from changectl.core.plan import ConditionsOverride, Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
@@ -70,6 +70,8 @@ def test_every_block_is_read_by_the_real_grammar(block: Block) -> None:
         plan.load(block.text, str(block), kinds=kinds.specs())
     elif "services/" in block.title:
         service.load(block.text, str(block), engines=engines.names())
+    elif "policies/" in block.title:
+        policy.load(block.text, str(block), levels=WHOLE_SERVICE["conditions"]["levels"])
     else:
         _read_fragment(block)
 

@@ -1,0 +1,45 @@
+"""A story of the fake hosts as a real record on disk, for commands that read records."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.workflow.stage import Stage
+
+from changectl.core.ports import Event
+from changectl.store import open_store
+
+Body = dict[str, Any]
+
+
+def keep(stage: Stage, folder: Path, alter: Callable[[str, Body], None] = lambda kind, body: None) -> None:
+    """Append all that happened on a stage to the record of the project in `folder`, its evidence with it.
+
+    Args:
+        stage: the story.
+        folder: the project's.
+        alter: may change a body before it is recorded: what an earlier program, or a mistake, would have written.
+    """
+    (folder / "changectl.toml").touch()
+    with open_store(folder / ".changectl" / "changectl.db", folder / ".changectl" / "key") as store:
+        for data in stage.records.blobs.values():
+            store.records.put_blob(data)
+        for event in _altered(stage.journal.lines, alter):
+            store.journal.append(event.run, event.kind, event.body, step=event.step)
+
+
+def _altered(events: Iterable[Event], alter: Callable[[str, Body], None]) -> Iterable[Event]:
+    for event in events:
+        body = copy.deepcopy(dict(event.body))
+        alter(event.kind, body)
+        yield dataclasses.replace(event, body=body)
+
+
+def blob(folder: Path, body: Mapping[str, Any]) -> Path:
+    """Where the raw records of a `measure.outcome` lie."""
+    digest = body["blob"]
+    return folder / ".changectl" / "blobs" / digest[:2] / digest
