@@ -28,7 +28,7 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
     from changectl.cli._places import demand_file, demand_inventory
     from changectl.cli._present import print_blocks
     from changectl.core.errors import InputError, Problem
-    from changectl.core.placing import check_names
+    from changectl.core.placing import check_names, place, place_caller
     from changectl.core.wording import plan_document, plan_sections
     from changectl.reports._blocks import Heading, Line
     from changectl.reports.printer import Printer
@@ -42,6 +42,8 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
             demand_file(path)
             plan = load_plan(path, project)
             check_names(plan.service, inventory.known())
+            place(plan.service, inventory.hosts)  # what templates make of the hosts' variables
+            place_caller(plan.service, inventory.host)
             loaded.append(plan)
         except InputError as error:
             problems.update(dict.fromkeys(error.problems))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from changectl.core.errors import InputError, Problem
+from changectl.core.fields import is_template
 from changectl.core.grammar import in_file_order, nearest
 from changectl.core.instances import GroupInstances, InstanceEach
 from changectl.core.ports import HostAddress
@@ -38,7 +39,7 @@ def check_names(service: Service, known: Collection[str]) -> None:
     """
     problems = [
         service.source.problem(path, f"the inventory has no {what} `{name}`", nearest(name, known))
-        for path, what, name in (*_named(service), *_caller(service))
+        for path, what, name in (*_named(service), *_caller(service), *_balancer(service))
         if name not in known
     ]
     if problems:
@@ -111,6 +112,13 @@ def _named(service: Service) -> list[tuple[Path, str, str]]:
 
 def _caller(service: Service) -> list[tuple[Path, str, str]]:
     return [(("caller",), "host", service.caller)] if service.caller else []
+
+
+def _balancer(service: Service) -> list[tuple[Path, str, str]]:
+    way = service.traffic
+    if isinstance(way, str) or way.host is None or is_template(way.host):
+        return []
+    return [(("traffic", way.name, "host"), "host", way.host)]
 
 
 def _declared(service: Service) -> list[tuple[Path, str, InstanceEach]]:
