@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line, Table, Tone, Verbatim
-from changectl.reports.printer import Printer, safe
+from changectl.reports._safe import safe
+from changectl.reports.printer import Printer
 
 _STYLES: Mapping[Tone, str | None] = {
     "plain": None,

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from changectl.reports import _figures as figures
 from changectl.reports._commands import apart
-from changectl.reports.printer import Printer, safe
+from changectl.reports._safe import safe
+from changectl.reports.printer import Printer
 from changectl.workflow.secrets import Secrets
 
 SHOW_AFTER = 2.0  # seconds; what takes less needs no words

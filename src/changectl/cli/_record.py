@@ -73,7 +73,7 @@ class Record:
         """Every verdict that said something, with what judged it since."""
         return ledger(self._events(kinds=LEDGER_KINDS), service)
 
-    def mark(self, text: str, why: str, *, right: bool) -> tuple[Entry, Event]:
+    def mark(self, text: str, opinion: str, why: str) -> tuple[Entry, Event]:
         """Record what an operator makes of the verdict of RUN or RUN/STEP; nothing of the run is changed.
 
         Raises:
@@ -86,8 +86,8 @@ class Record:
         run = story.run
         if run.outcome == history.OPEN:
             raise Refused(f"run {run.run} has no end: changectl recover {run.run}", reason="unfinished_run")
-        entries = self.ledger(run.service).entries
-        found = [entry for entry in entries if entry.run == run.run and step in (None, entry.step)]
+        entries = ledger(self._events(runs=(run.run,), kinds=LEDGER_KINDS)).entries
+        found = [entry for entry in entries if step in (None, entry.step)]
         if self._store is None or not found:
             told = ", ".join(one.verdict or one.outcome for one in run.steps) or run.outcome
             text = f"{text} said nothing that could be right or wrong ({told})"
@@ -96,7 +96,7 @@ class Record:
             hint = f"write one of them: {', '.join(entry.name for entry in found)}"
             raise InputError(Problem(f"run {run.run} has {len(found)} verdicts", hint=hint))
         entry = found[0]
-        body = {"verdict": entry.verdict, "said": entry.said, "right": right, "why": why, "actor": actor()}
+        body = {"verdict": entry.verdict, "said": entry.said, "opinion": opinion, "why": why, "actor": actor()}
         return entry, self._store.journal.append(entry.run, MARK, body, step=entry.step)
 
     def saved(self, text: str) -> list[SnapshotCopy]:

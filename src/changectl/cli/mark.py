@@ -32,7 +32,7 @@ def command(run: str, opinion: str, why: str, output: OutputOptions) -> int:
     from changectl.reports.printer import Printer
 
     with reading() as record:
-        entry, event = record.mark(run, why, right=opinion == "right")
+        entry, event = record.mark(run, opinion, why)
     if output.json:
         print_document(report.as_json(entry, event), Printer())
     else:

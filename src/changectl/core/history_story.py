@@ -198,7 +198,7 @@ def _entry(event: Event, action: str, start: datetime, state: EntryState, second
 
 # What of a body is worth a line, in this order; everything else is in the journal.
 _TELLING = (
-    "phase", "path", "verdict", "by", "found", "decision", "outcome", "keeper", "move", "why", "service",
+    "phase", "path", "opinion", "verdict", "by", "found", "decision", "outcome", "keeper", "move", "why", "service",
     "deadline_source", "message", "reason",
 )  # fmt: skip
 

@@ -25,6 +25,7 @@ from changectl.core.units import format_duration
 Said = Literal["keep", "revert"]
 By = Literal["operator", "watch", "later_baseline"]
 
+RIGHT, WRONG = OPINIONS = ("right", "wrong")  # what an operator may say
 KINDS = (*SUMMARY_KINDS, MARK, outcome(MEASURE))
 TAIL = 0.025  # on either side of the interval, which covers 95 %
 _SHOWN = {
@@ -205,10 +206,11 @@ def _entries(steps: Sequence[_Judged]) -> Iterator[Entry]:
 
 def _marked(step: _Judged) -> Iterator[Opinion]:
     for event in step.events:
-        if event.kind == MARK and isinstance(event.body.get("right"), bool):
+        opinion = text_of(event.body, "opinion") if event.kind == MARK else ""
+        if opinion in OPINIONS:
             who, why = text_of(event.body, "actor"), text_of(event.body, "why")
             told = f"{who}: {why}" if why else who
-            yield Opinion("operator", event.body["right"], told, event.at, event.run)
+            yield Opinion("operator", opinion == RIGHT, told, event.at, event.run)
 
 
 def _watched(step: _Judged, said: Said) -> Iterator[Opinion]:

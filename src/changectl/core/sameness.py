@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ABSENT = "(absent)"
+_NOTHING = object()  # no value of JSON, so that a text which says "(absent)" is not taken for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,20 @@ def first_difference(recorded: Any, again: Any, place: str = "") -> Differs | No
         place: the way to both.
     """
     if isinstance(recorded, Mapping) and isinstance(again, Mapping):
-        parts = [(str(key), recorded.get(key, ABSENT), again.get(key, ABSENT)) for key in [*recorded, *again]]
+        parts = [(str(key), recorded.get(key, _NOTHING), again.get(key, _NOTHING)) for key in [*recorded, *again]]
     elif isinstance(recorded, list) and isinstance(again, list):
         longest = range(max(len(recorded), len(again)))
         both = [(_at(recorded, index), _at(again, index)) for index in longest]
         parts = [(_name(one, index), one, other) for index, (one, other) in enumerate(both)]
     else:
-        same = type(recorded) is type(again) and bool(recorded == again)
-        return None if same else Differs(place, recorded, again)
+        same = type(recorded) is type(again) and repr(recorded) == repr(again)  # 0.0 and -0.0 are equal
+        return None if same else Differs(place, *(ABSENT if one is _NOTHING else one for one in (recorded, again)))
     found = (first_difference(one, other, f"{place}/{name}" if place else name) for name, one, other in parts)
     return next((each for each in found if each is not None), None)
 
 
 def _at(values: list[Any], index: int) -> Any:
-    return values[index] if index < len(values) else ABSENT
+    return values[index] if index < len(values) else _NOTHING
 
 
 def _name(value: Any, index: int) -> str:

@@ -15,7 +15,7 @@ from changectl.core.units import format_duration, format_share
 from changectl.reports._blocks import Block, Heading, Line, Table
 
 # What is shown, in this order; everything else is in `--json`. A second figure is the highest (or lowest) value seen.
-_SHOWN = {
+SHOWN = {
     WHOLE: "a request, as the client saw it",
     "queue_time": "  in the engine's queue",
     "preprocess_time": "  pre-processing",
@@ -79,7 +79,7 @@ def _figures(one: TimeSpent) -> list[Block]:
     cells: list[list[str]] = []
     zero: list[str] = []
     lacking: dict[str, list[str]] = {}
-    for name, words in _SHOWN.items():
+    for name, words in SHOWN.items():
         both = [getattr(rows[name], side) for side in sides]
         if all(side.missing for side in both):
             lacking.setdefault(_short(both[0]), []).append(words.strip())

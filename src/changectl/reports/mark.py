@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from changectl.core.history_events import text_of
-from changectl.core.ledger import Entry
+from changectl.core.ledger import RIGHT, Entry
 from changectl.core.ports import Event
 from changectl.reports._blocks import Block, Command, Line
 from changectl.reports._runs import FORMAT
@@ -27,7 +27,7 @@ def as_json(entry: Entry, event: Event) -> dict[str, Any]:
         "step": entry.step,
         "verdict": entry.verdict,
         "said": entry.said,
-        "right": body["right"],
+        "right": body["opinion"] == RIGHT,
         "why": text_of(body, "why"),
         "actor": text_of(body, "actor"),
         "at": event.at,
@@ -36,6 +36,6 @@ def as_json(entry: Entry, event: Event) -> dict[str, Any]:
 
 def as_blocks(entry: Entry, event: Event) -> list[Block]:
     """What people read."""
-    right = event.body["right"]
+    right = event.body["opinion"] == RIGHT
     text = f"recorded for {entry.name} ({entry.verdict}): {_MEANS[entry.said, right]}"
     return [Line(text, "good" if right else "warning"), Command("changectl ledger", "how often verdicts were wrong")]

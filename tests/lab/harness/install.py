@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -39,8 +40,7 @@ def ensure() -> None:
     if packages and not may_install():
         raise LabMissingError(f"Debian packages are missing: {' '.join(packages)}; LAB_INSTALL=1 installs them")
     if packages:
-        _apt_get("update")
-        _apt_get("install", "--yes", "--no-install-recommends", *packages)
+        install(*packages)
         packages = missing_packages()
     if packages:
         raise LabMissingError(f"these Debian packages brought no program: {' '.join(packages)}")
@@ -48,6 +48,14 @@ def ensure() -> None:
         subprocess.run(["modprobe", "overlay"], check=False, capture_output=True)
     if "overlay" not in Path("/proc/filesystems").read_text():
         raise LabMissingError("this kernel has no overlay file system")
+
+
+def install(*packages: str) -> None:
+    """Install Debian packages, one process of this machine at a time. Raises LabMissingError: apt-get failed."""
+    with Path("/run/lock/changectl-tests-apt").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _apt_get("update")
+        _apt_get("install", "--yes", "--no-install-recommends", *packages)
 
 
 def missing_packages() -> list[str]:

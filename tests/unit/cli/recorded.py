@@ -12,6 +12,9 @@ from tests.workflow.stage import Stage
 
 from changectl.core.ports import Event
 from changectl.store import open_store
+from changectl.store.database import Database
+from changectl.store.migrations import MIGRATIONS
+from changectl.store.store import Store
 
 Body = dict[str, Any]
 
@@ -25,7 +28,11 @@ def keep(stage: Stage, folder: Path, alter: Callable[[str, Body], None] = lambda
         alter: may change a body before it is recorded: what an earlier program, or a mistake, would have written.
     """
     (folder / "changectl.toml").touch()
-    with open_store(folder / ".changectl" / "changectl.db", folder / ".changectl" / "key") as store:
+    place, moments = folder / ".changectl", iter([event.at for event in stage.journal.lines])
+    with open_store(place / "changectl.db", place / "key"):
+        pass  # made as ever; below it is written at the times of the story
+    database = Database.open(place / "changectl.db", busy_seconds=5.0, migrations=MIGRATIONS)
+    with Store(database, place / "key", lambda: next(moments)) as store:
         for data in stage.records.blobs.values():
             store.records.put_blob(data)
         for event in _altered(stage.journal.lines, alter):

@@ -75,7 +75,8 @@ def test_an_operators_last_word_counts_and_the_run_stays_as_it_was(run: Run, pro
     assert [one["right"] for one in found["entries"][0]["opinions"]] == [False, True]
 
     after = run("show", "R1", "--json").json
-    assert [entry["action"] for entry in after["timeline"]][-2:] == ["mark", "mark"]
+    marks = [(entry["action"], entry["detail"].split(",")[0]) for entry in after["timeline"]][-2:]
+    assert marks == [("mark", "wrong"), ("mark", "right")]
     assert {**after, "timeline": after["timeline"][:-2]} == story
     assert run("judge", "R1").code == 0
     audited = run("audit", "verify", "--json").json

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from changectl.reports._safe import safe
 from changectl.reports._tables import cells, fold, widths
-from changectl.reports.printer import Printer, safe
+from changectl.reports.printer import Printer
 
 EVIL = "\x1b[31mred\x07 \u202eright \u200bhidden [bold]markup[/bold] :smile:\r\n"
 
