@@ -36,6 +36,8 @@ class FakeBalancer:
     forbidden: set[str] = field(default_factory=set)  # members that want a token on every page
     unreachable: set[str] = field(default_factory=set)  # members that this host gets no answer from
     metrics: dict[str, str] = field(default_factory=dict)  # member's name -> its counters
+    writes: int = 0
+    captured: dict[str, tuple[bytes, int]] = field(default_factory=dict)
     refuses: str = ""  # why nginx does not take what was written
     on_switch: Callable[[str], None] = lambda call: None
 
@@ -79,7 +81,9 @@ class FakeBalancer:
         return {"removed": [], "changed": True}
 
     def call_capture(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        self.saved.setdefault(args["run"], self.file)
+        state = (self.file, self.writes)  # as the real one, to which a file that was written anew is another one
+        if self.saved.setdefault(args["run"], self.file) and self.captured.setdefault(args["run"], state) != state:
+            raise HostCallError(f"{self.name}: a snapshot of another state", reason="already_captured")
         return {"restorable": True}
 
     def call_stage(self, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,6 +121,7 @@ class FakeBalancer:
         self.keeper.require(self.name, run, generation)
         armed = self.keeper.arm(self.name, run, given.get("changectl_arm"))
         self.on_switch(given["changectl_call"])
+        self.writes += 1
         if given["changectl_call"] == "take_out":
             self._take_out(run, given["changectl_write"])
         else:

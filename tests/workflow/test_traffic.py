@@ -12,7 +12,7 @@ from tests.workflow.crash import Killed, die_before, settle
 from tests.workflow.fake_balancer import FILE, FakeBalancer
 from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
 
-from changectl.core.errors import ContactLost
+from changectl.core.errors import ChangectlError, ContactLost, HostCallError
 from changectl.core.history_events import TURN
 from changectl.core.history_runs import summarise
 from changectl.core.lease import LONGEST_BEAT
@@ -283,6 +283,35 @@ def test_whoever_ends_the_run_while_it_goes_back_finds_it_in_service_and_takes_i
     assert len(stage.journal.bodies("drain.intent")) == 2
     assert stage.users_noticed_nothing
     assert stage.serving_as_before()
+
+
+@pytest.mark.parametrize("moment", ["door lb1 disarm", "journal undrain.outcome", "journal disarm.outcome"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        HostCallError("lb1: no room", reason="disk_full"),
+        ChangectlError("the record cannot be written", reason="record_failed"),
+        ValueError("nobody expected this"),
+    ],
+    ids=["host", "record", "unexpected"],
+)
+def test_what_serves_again_and_could_not_be_recorded_so_is_taken_out_again_before_it_is_stopped(
+    moment: str, error: Exception
+) -> None:
+    stage = Behind()
+
+    def fail(name: str) -> None:
+        if name == moment and stage.balancer.out() == [] and stage.stopped:
+            stage.world.before = lambda _: None
+            raise error
+
+    stage.world.before = fail
+    end = stage.apply(BETTER)
+
+    assert end.last.outcome is Outcome.REVERTED
+    assert stage.users_noticed_nothing
+    assert stage.serving_as_before()
+    assert stage.balancer.keeper.armed == {}
 
 
 def test_what_was_saved_on_the_balancer_is_gone_once_the_instance_serves_again() -> None:

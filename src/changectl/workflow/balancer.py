@@ -64,7 +64,7 @@ class Balancer:
     insisting: bool = False
     _post: Post | None = None
     _lease: HostLease | None = None
-    _adopted: bool = False  # taken over from whoever died, and not looked at yet
+    _adopted: bool = False  # taken over from whoever died, or not put back for sure, and not looked at since
 
     def insist(self) -> None:
         """From here on the way back counts."""
@@ -118,13 +118,20 @@ class Balancer:
             return
         post, lease = self._open(), self._lease
         with self.tools.interrupts.shielded():
-            self._put_back(post, lease)
-            with contextlib.suppress(Exception):  # what is left behind lies in a folder of ours
-                post.ask("forget", self._run(lease))
-            lease.give_back()
-            # Before a signal is raised: who goes back from here has to know that it serves.
-            self._lease, self.out_since = None, None
+            try:
+                self._put_back(post, lease)
+            except BaseException:
+                self._unsure(lease)
+                raise
+            self._free(post, lease)
         self.tools.reporter.note(f"{self.target.name}: in service again at {post.address.name}")
+
+    def _unsure(self, lease: HostLease) -> None:
+        """It may serve by now: whoever stops it next has to look first."""
+        self._adopted = True
+        if lease.armed is False:  # the balancer's host has it on record that it is back, and only the record here fails
+            lease.give_back()
+            self._lease = self.out_since = None
 
     def _edit(self, post: Post) -> tuple[bytes, bytes] | None:
         """The balancer's file before and after; None: the instance is out already, and not by us."""
@@ -236,18 +243,30 @@ class Balancer:
         self.recorder.note(outcome(UNDRAIN), {"host": self.target.name, "folder": folder, "ok": True, "how": how})
 
     def _again(self, post: Post, lease: HostLease) -> None:
-        """What was taken over may be in service in truth: whoever died may have died between the two."""
+        """What is not known to be out may be in service: then that time is over, and it is taken out anew.
+
+        With a snapshot of its own: the old one is of a file that was written since. What a command switches cannot be
+        looked at, and is switched once more.
+        """
         if not self._adopted:
             return
-        self._adopted, before, after = False, b"", b""
-        if self.way.file is not None:
-            before = post.file(self.way.file).data
-            found = self.way.taken_out(before)
-            if found is None:
-                return  # out, as the record says
-            after = found
-        self._take_out(post, lease, before, after)
-        self._prove(post)
+        if self.way.file is None:
+            self._take_out(post, lease, b"", b"")
+            self._prove(post)
+        elif self.way.taken_out(post.file(self.way.file).data) is not None:
+            with self.tools.interrupts.shielded():
+                lease.disarm("reverted")
+                self._settled(lease.run, "it serves already")
+                self._free(post, lease)
+        self._adopted = False
+
+    def _free(self, post: Post, lease: HostLease) -> None:
+        """Its time out of service is over, on record at the balancer's host."""
+        with contextlib.suppress(Exception):  # what is left behind lies in a folder of ours
+            post.ask("forget", self._run(lease))
+        lease.give_back()
+        # Before a signal is raised: who goes back from here has to know that it serves.
+        self._lease = self.out_since = None
 
     def _left_out(self) -> str | None:
         found = left_out(self.tools.journal.events(self.recorder.run)).get(self.target.name)
