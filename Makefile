@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 # What they measure must not follow from what runs beside them.
 ALONE := tests/bench tests/e2e/test_demo.py
 
-.PHONY: help demo test test-fast lint types bench faults lab clean
+.PHONY: help demo test test-fast lint types bench bench-verdict faults lab clean
 help:            ## This list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
@@ -36,6 +36,9 @@ lint: $(VENV)/.ready ## ruff, mypy --strict, ansible-lint (production)
 
 bench: $(VENV)/.ready ## Speed and size, side by side with rivals
 	$(BIN)/python -m tests.bench
+
+bench-verdict: $(VENV)/.ready ## How often verdicts are right, against floors and rivals (about 2 hours on 2 cores)
+	$(BIN)/python -m tests.bench verdict
 
 faults: $(VENV)/.ready ## Interrupt runs at every event and in every state, here and on the lab's hosts (about 60 minutes)
 	$(BIN)/python -m tests.faults

@@ -6,8 +6,13 @@ from collections.abc import Sequence
 
 from changectl.core.trial_order import LOOKS
 
-ALPHA = 0.05  # one-sided: of calling a change harmful that is not, and of keeping one that costs as much as its limit
-PER_LOOK = ALPHA / LOOKS
+ALPHA = 0.05  # one-sided: of keeping a change that costs as much as its limit, or of seeing a gain that is none
+PER_LOOK = ALPHA / LOOKS  # of what is counted: failures, answers
+# Of what is judged by the noise between phases. The first look decides nothing there, which leaves five. With one level
+# at each of them (Pocock, "Group sequential methods in the design and analysis of clinical trials", Biometrika 1977)
+# the looks after 2, 3, 4, 6 and 8 pairs spend 5 % and 1 % in all, and any five others less.
+KEEP_PER_LOOK = 0.0173
+HARM_PER_LOOK = 0.0030  # of 1 %, all guards together: a harmless change that is taken back costs trust
 POWER = 0.8  # of what is called visible: found four times out of five
 
 

@@ -63,11 +63,9 @@ class NoiseModel:
 
     Attributes:
         measured: figure (`ttft_user_p50`, `rps_ok`) -> its spread between phases of one configuration.
-        drift: the largest drift of any figure from one phase to the next, as a logarithm; None: not known.
     """
 
     measured: Mapping[str, Spread] = field(default_factory=dict)
-    drift: float | None = None
 
     def of(self, figure: str) -> Noise:
         """The noise of a figure: its own where enough is known, else the prior with what little there is."""
@@ -76,18 +74,18 @@ class NoiseModel:
             return Noise(own, "calibrated")
         return Noise(pooled(PRIOR, own), "uncalibrated")
 
-    def updated(self, spreads: Mapping[str, Spread], drift: float | None = None) -> NoiseModel:
-        """With what one more trial showed: spreads are pooled, and the largest drift is the one remembered."""
+    def updated(self, spreads: Mapping[str, Spread]) -> NoiseModel:
+        """With what one more trial showed, pooled."""
         names = sorted(self.measured.keys() | spreads.keys())
         nothing = Spread(0.0, 0.0)
-        merged = {name: pooled(self.measured.get(name, nothing), spreads.get(name, nothing)) for name in names}
-        drifts = [each for each in (self.drift, drift) if each is not None]
-        return NoiseModel(merged, max(drifts, default=None))
+        return NoiseModel(
+            {name: pooled(self.measured.get(name, nothing), spreads.get(name, nothing)) for name in names}
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON values."""
         measured = {name: {"variance": one.variance, "df": one.df} for name, one in sorted(self.measured.items())}
-        return {"measured": measured, "drift": self.drift}
+        return {"measured": measured}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> NoiseModel:
@@ -97,8 +95,7 @@ class NoiseModel:
             ValueError: not the shape of a model.
         """
         try:
-            drift = None if raw["drift"] is None else float(raw["drift"])
-            return cls({name: Spread(**one) for name, one in raw["measured"].items()}, drift)
+            return cls({name: Spread(**one) for name, one in raw["measured"].items()})
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not the shape of a noise model: {error!r}") from error
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from changectl.core.noise import NOTHING_KNOWN, NoiseModel, Spread
-from changectl.core.trial_noise import drift_of, spreads_of
+from changectl.core.trial_noise import spreads_of
 from changectl.core.trial_phases import TrialPhase
 
 LASTS = timedelta(days=30)  # neighbours, dust and disks change without any name for it
@@ -26,19 +26,17 @@ class Learned:
         at: when, as the journal writes times.
         alike: what has to be the same where it is to hold: hardware, kernel, driver, engine, model, load.
         spreads: figure -> its spread from phase to phase.
-        drift: the largest drift from one phase to the next, as a logarithm; None: not known.
         run: the run that it is of.
     """
 
     at: str
     alike: Mapping[str, Any]
     spreads: Mapping[str, Spread] = field(default_factory=dict)
-    drift: float | None = None
     run: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON values, without what the record says of its events anyway."""
-        return {"alike": dict(self.alike), **NoiseModel(self.spreads, self.drift).to_json()}
+        return {"alike": dict(self.alike), **NoiseModel(self.spreads).to_json()}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], at: str, run: str) -> Learned:
@@ -49,7 +47,7 @@ class Learned:
         """
         model = NoiseModel.from_json(raw)
         try:
-            return cls(at, dict(raw["alike"]), model.measured, model.drift, run)
+            return cls(at, dict(raw["alike"]), model.measured, run)
         except (KeyError, TypeError) as error:
             raise ValueError(f"learned noise does not say where it holds: {error!r}") from error
 
@@ -57,7 +55,7 @@ class Learned:
 def learned(phases: Sequence[TrialPhase], alike: Mapping[str, Any], at: str, run: str) -> Learned | None:
     """What a trial found out; None: it has too few phases to tell noise from effect."""
     spreads = spreads_of(phases)
-    return Learned(at, alike, spreads, drift_of(phases), run) if spreads else None
+    return Learned(at, alike, spreads, run) if spreads else None
 
 
 def known(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> NoiseModel:
@@ -75,5 +73,5 @@ def known(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> Noise
     since = datetime.fromisoformat(now) - LASTS
     for one in found:
         if dict(one.alike) == dict(alike) and datetime.fromisoformat(one.at) >= since:
-            model = model.updated(one.spreads, one.drift)
+            model = model.updated(one.spreads)
     return model

@@ -51,9 +51,15 @@ def parse_records(lines: Iterable[str]) -> tuple[Record, ...]:
     reader = _Reader()
     texts = list(lines)
     records: list[Record] = []
-    for start in range(0, len(texts), _AT_ONCE):
-        some = texts[start : start + _AT_ONCE]
+    start = 0
+    while start < len(texts):
+        # A line that names fields is read by itself, and not with it all that stand near.
+        end = start + 1
+        while end < min(start + _AT_ONCE, len(texts)) and texts[start][:1] == texts[end][:1] == "[":
+            end += 1
+        some = texts[start:end]
         records += reader.together(some) or reader.one_by_one(some, start + 1)
+        start = end
     return tuple(records)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from changectl.core import harm
 from changectl.core.estimate import Estimate, Point, figure_of, fit, relative_change, worse_by
-from changectl.core.evidence import PER_LOOK
+from changectl.core.evidence import HARM_PER_LOOK, KEEP_PER_LOOK
 from changectl.core.judgement import Row, State
 from changectl.core.metrics import Guard, Metric, MetricRef
 from changectl.core.trial_noise import TrialNoise
@@ -109,7 +109,7 @@ def relative(ref: MetricRef, margin: float, found: Estimate, before: float) -> H
         return theta >= most and worse_by(metric, before, theta) >= metric.floor
 
     def clear(at: Estimate) -> bool:
-        return not size(at.upper(PER_LOOK))
+        return not size(at.upper(KEEP_PER_LOOK))
 
     limit = margin_text(metric, margin)
     row = with_bounds(ref, found, before, limit)
@@ -122,9 +122,9 @@ def absolute(ref: MetricRef, guard: Guard, found: Estimate, before: float) -> He
     metric = ref.metric
 
     def clear(at: Estimate) -> bool:
-        return guard.limit.holds(figure_of(metric, at.upper_of_b(PER_LOOK)))
+        return guard.limit.holds(figure_of(metric, at.upper_of_b(KEEP_PER_LOOK)))
 
-    bound, after = figure_of(metric, found.upper_of_b(PER_LOOK)), figure_of(metric, found.mean_b)
+    bound, after = figure_of(metric, found.upper_of_b(KEEP_PER_LOOK)), figure_of(metric, found.mean_b)
     beyond = not guard.limit.holds(after)
     row = replace(with_bounds(ref, found, before, str(guard)), bound=bound)
     if not guard.limit.holds(before) and beyond:
@@ -137,7 +137,7 @@ def absolute(ref: MetricRef, guard: Guard, found: Estimate, before: float) -> He
 def _decision(found: Estimate, clear: Callable[[Estimate], bool], *, beyond: bool) -> Callable[[int, int], bool]:
     def decided(number: int, guards: int) -> bool:
         then = found.after(number)
-        return clear(then) or (beyond and then.p_worse() * guards < PER_LOOK)
+        return clear(then) or (beyond and then.p_worse() * guards < HARM_PER_LOOK)
 
     return decided
 
@@ -155,7 +155,7 @@ def with_bounds(ref: MetricRef, found: Estimate, before: float, limit: str) -> R
 
 
 def _ends(found: Estimate) -> tuple[float, float]:
-    return found.lower(PER_LOOK), found.upper(PER_LOOK)
+    return found.lower(KEEP_PER_LOOK), found.upper(KEEP_PER_LOOK)
 
 
 def _shown(metric: Metric, before: float, theta: float) -> float:

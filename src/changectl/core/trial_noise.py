@@ -7,7 +7,7 @@ was assumed for it, and all of them together; what is refuted is judged by the t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -71,9 +71,9 @@ def noise_of(phases: Sequence[TrialPhase], model: NoiseModel) -> TrialNoise:
     """Hold the noise of the phases against what is known, by the median ratio of the figures of a kind."""
     ratios: dict[Kind, list[float]] = {}
     freedom: dict[Kind, tuple[float, float]] = {}
-    for ref, fitted in _fits(phases):
+    for ref, fitted in _fits(phases, (*LATENCIES, *THROUGHPUTS)):
         known = model.of(ref.name).spread
-        if ref.metric.name not in (*LATENCIES, *THROUGHPUTS) or not fitted.residual.df or not known.variance:
+        if not fitted.residual.df or not known.variance:
             continue
         own = kind(ref, model)
         ratios.setdefault(own, []).append(fitted.residual.variance / known.variance)
@@ -127,28 +127,18 @@ def spreads_of(phases: Sequence[TrialPhase]) -> dict[str, Spread]:
     }
 
 
-def drift_of(phases: Sequence[TrialPhase]) -> float | None:
-    """The largest drift from phase to phase of any median or rate, as a logarithm; None: there are too few phases."""
-    drifts = [
-        abs(fitted.drift)
-        for ref, fitted in _fits(phases)
-        if ref.metric.per_level and ref.statistic in (None, "p50") and fitted.residual.df and fitted.drift is not None
-    ]
-    return max(drifts, default=None)
-
-
-def _fits(phases: Sequence[TrialPhase]) -> Iterator[tuple[MetricRef, Fit]]:
-    """Every figure that all phases have, and that has bounds in all of them."""
-    for ref in _refs(phases):
+def _fits(phases: Sequence[TrialPhase], names: Collection[str] = METRICS.keys()) -> Iterator[tuple[MetricRef, Fit]]:
+    """Every figure of these metrics that all phases have, and that has bounds in all of them."""
+    for ref in _refs(phases, names):
         points = points_of(ref, phases)
         whole = len(points) == len(phases) and all(math.isfinite(point.y) for point in points)
         if whole and (fitted := fit(points)):
             yield ref, fitted
 
 
-def _refs(phases: Sequence[TrialPhase]) -> Iterator[MetricRef]:
+def _refs(phases: Sequence[TrialPhase], names: Collection[str]) -> Iterator[MetricRef]:
     for metric in METRICS.values():
-        if metric.name == "failures":
+        if metric.name == "failures" or metric.name not in names:
             continue
         for statistic in _STATISTICS if metric.statistics else [None]:
             for level in level_names(phases) if metric.per_level else [None]:

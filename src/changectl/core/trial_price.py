@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from changectl.core.estimate import quantile, variance_factor
-from changectl.core.evidence import PER_LOOK, POWER
+from changectl.core.evidence import HARM_PER_LOOK, KEEP_PER_LOOK, POWER
 from changectl.core.harm import FACTOR, LATENCIES, THROUGHPUTS
 from changectl.core.metrics import METRICS
 from changectl.core.noise import Noise, NoiseModel, Source, Spread
@@ -90,12 +90,12 @@ def _seen(pairs: int, noise: Noise, guards: int) -> tuple[float, float | None]:
 
 def smallest_visible(pairs: int, spread: Spread, guards: int) -> float:
     """The smallest regression, as a share, that so many pairs tell from none, as one of so many guards."""
-    return math.expm1(_reach(pairs, spread, PER_LOOK / max(1, guards)))
+    return math.expm1(_reach(pairs, spread, HARM_PER_LOOK / max(1, guards)))
 
 
 def smallest_provable(pairs: int, spread: Spread) -> float:
     """The smallest margin, as a share, within which an unchanged figure is shown to be."""
-    return math.expm1(_reach(pairs, spread, PER_LOOK))
+    return math.expm1(_reach(pairs, spread, KEEP_PER_LOOK))
 
 
 def _reach(pairs: int, spread: Spread, alpha: float) -> float:

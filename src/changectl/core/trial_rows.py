@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from changectl.core import harm
 from changectl.core.estimate import Estimate, Point, figure_of
-from changectl.core.evidence import PER_LOOK
+from changectl.core.evidence import KEEP_PER_LOOK
 from changectl.core.judgement import Row
 from changectl.core.metrics import METRICS, Guard, Metric, MetricRef
 from changectl.core.trial_failures import FAILURES, against_limit, against_margin, failures_of
@@ -168,7 +168,7 @@ def _mended(ref: MetricRef, limit: str, points: Sequence[Point], ground: Ground,
     new = [point.y for point in points if point.letter == "B"]
     known = ground.noise.model.of(ref.name).spread
     effect = Estimate(-math.inf, 1.0, known, known, math.fsum(new) / len(new), len(new))
-    bound = figure_of(ref.metric, effect.upper_of_b(PER_LOOK))
+    bound = figure_of(ref.metric, effect.upper_of_b(KEEP_PER_LOOK))
     note = "without bounds before the change"
     after = figure_of(ref.metric, effect.mean_b)
     row = Row(ref.name, ref.metric.unit, ref.level, math.inf, after, None, limit, "open", note, bound=bound)

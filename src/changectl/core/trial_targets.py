@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from changectl.core.estimate import Estimate
-from changectl.core.evidence import PER_LOOK
+from changectl.core.evidence import KEEP_PER_LOOK, PER_LOOK
 from changectl.core.judgement import Row, State
 from changectl.core.metrics import Expectation, MetricRef
 from changectl.core.trial_failures import FAILURES, Failures, failures_of, row_of
@@ -54,9 +54,9 @@ def _target(ref: MetricRef, gain: Expectation, ground: Ground) -> Target:
     least = abs(math.log1p(gain.change))
 
     def state(at: Estimate) -> State:
-        if -at.theta >= least and at.p_better() < PER_LOOK:
+        if -at.theta >= least and at.p_better() < KEEP_PER_LOOK:
             return "gain"
-        return "flat" if at.upper(PER_LOOK) < least and at.lower(PER_LOOK) > -least else "open"
+        return "flat" if at.upper(KEEP_PER_LOOK) < least and at.lower(KEEP_PER_LOOK) > -least else "open"
 
     def decided(number: int) -> bool:
         return number >= ground.noise.least_pairs(ref) and state(effect[0].after(number)) != "open"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from changectl.core import harm, quality
-from changectl.core.evidence import PER_LOOK, holm
+from changectl.core import quality
+from changectl.core.evidence import HARM_PER_LOOK, PER_LOOK, holm
 from changectl.core.gross_harm import require_class
 from changectl.core.hard_harm import at_once
 from changectl.core.judgement import Judgement, Reason, Row, Verdict
-from changectl.core.metrics import METRICS, Expectation, Guard
+from changectl.core.metrics import Expectation, Guard
 from changectl.core.noise import NOTHING_KNOWN, NoiseModel
 from changectl.core.quality import quality_of
 from changectl.core.trial_end import Evidence, Look, concluded, going_on
@@ -34,7 +34,6 @@ from changectl.core.trial_phases import (
 from changectl.core.trial_rows import guards_of
 from changectl.core.trial_targets import targets_of
 
-DRIFT_SHARE = 0.25  # of the smallest margin: a drift below it makes no harm of one pair
 COUNTED = ("failures", *quality.NAMES)  # what is judged by counts, and not by the noise between phases
 NOT_FRESH = "the service was not started for every phase"
 
@@ -68,7 +67,7 @@ def judge_trial(
         ValueError: an unknown class, phases out of order, or more of them than the schedule has.
     """
     require_class(service_class)
-    look, guards = _look(phases, schedule, noise, service_class), (*slo, *accept)
+    look, guards = _look(phases, schedule), (*slo, *accept)
     ground = Ground(phases, noise_of(phases, noise), unequal_levels(phases))
     if invalid := not_comparable_phases(phases, declared):
         return Judgement(Verdict.INVALID, tuple(invalid), (), flags_of(ground, ()), "revert")
@@ -82,7 +81,7 @@ def judge_trial(
     return replace(concluded(evidence, look), rows=(*rows, *(target.row for target in targets)), flags=flags)
 
 
-def _look(phases: Sequence[TrialPhase], schedule: Sequence[int], noise: NoiseModel, service_class: str) -> Look:
+def _look(phases: Sequence[TrialPhase], schedule: Sequence[int]) -> Look:
     numbers, fresh = [phase.number for phase in phases], all(phase.fresh for phase in phases)
     last = max(schedule, default=0)
     if not numbers or sorted(set(numbers)) != numbers or numbers[0] < 1 or numbers[-1] > 2 * last:
@@ -90,16 +89,10 @@ def _look(phases: Sequence[TrialPhase], schedule: Sequence[int], noise: NoiseMod
     done = pairs_done(phases)
     due = done in schedule and numbers[-1] == 2 * done
     waits = "" if due else "no look is due"
-    if due and done == 1 and not _steady(noise, service_class):
+    if due and done == 1:
+        # However steady the host was when it was calibrated: a drift of today's is in B alone.
         waits = "one pair cannot tell a drift of the host from an effect"
     return Look(done, last, due, waits if fresh else NOT_FRESH, fresh)
-
-
-def _steady(noise: NoiseModel, service_class: str) -> bool:
-    """Whether the host is known to drift so little that one pair is enough."""
-    margins = [METRICS[name].margin(service_class) for name in (*harm.LATENCIES, *harm.THROUGHPUTS)]
-    smallest = min(margin for margin in margins if margin is not None)
-    return noise.drift is not None and noise.drift < DRIFT_SHARE * smallest
 
 
 def _rows(held: Sequence[Held], gross: Sequence[Row], look: Look) -> list[Row]:
@@ -122,7 +115,7 @@ def _row(one: Held, adjusted: float | None, look: Look) -> Row:
     row = _waiting(replace(one.row, evidence=adjusted, note=one.waits or one.row.note), look)
     if look.waits or one.waits:
         return row
-    if one.beyond and adjusted < PER_LOOK:
+    if one.beyond and adjusted < (PER_LOOK if row.metric in COUNTED else HARM_PER_LOOK):
         return replace(row, state="breach")
     return replace(row, state="clear") if one.clear else row
 

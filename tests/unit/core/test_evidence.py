@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
-from changectl.core.evidence import ALPHA, PER_LOOK, holm
+from changectl.core.evidence import ALPHA, HARM_PER_LOOK, KEEP_PER_LOOK, PER_LOOK, holm
 
 p_values = st.lists(st.floats(0, 1), max_size=30)
 
 
-def test_the_error_rate_is_split_over_six_looks() -> None:
+def test_the_error_rate_of_counts_is_split_over_six_looks() -> None:
     assert pytest.approx(ALPHA) == 6 * PER_LOOK
+
+
+def test_five_looks_spend_no_more_than_their_error_rate_whichever_they_are() -> None:
+    """An effect that is not there, in standard errors, after one pair to eight: sums of independent pairs."""
+    generator = numpy.random.default_rng(1)
+    seen = numpy.cumsum(generator.normal(size=(200_000, 8)), axis=1) / numpy.sqrt(numpy.arange(1, 9))
+    for alpha, per_look in ((ALPHA, KEEP_PER_LOOK), (0.01, HARM_PER_LOOK)):
+        spent = [
+            float((seen[:, [pairs - 1 for pairs in five]].max(axis=1) > ndtri(1 - per_look)).mean())
+            for five in combinations(range(2, 9), 5)
+        ]
+        assert alpha * 0.9 < max(spent) < alpha * 1.05
 
 
 def test_holm_multiplies_the_smallest_by_all_and_the_largest_by_one() -> None:

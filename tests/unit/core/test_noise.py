@@ -37,15 +37,14 @@ def test_another_figure_is_not_known_by_that() -> None:
     assert NoiseModel({"tpot_p50": Spread(9e-4, 50)}).of("tpot_p95").source == "uncalibrated"
 
 
-def test_every_trial_adds_its_degrees_of_freedom_and_the_largest_drift_is_remembered() -> None:
-    once = NoiseModel().updated({"rps_ok": Spread(4e-4, 5)}, 0.002)
-    twice = once.updated({"rps_ok": Spread(1e-4, 5), "tpot_p50": Spread(1e-4, 5)}, 0.001)
+def test_every_trial_adds_its_degrees_of_freedom() -> None:
+    once = NoiseModel().updated({"rps_ok": Spread(4e-4, 5)})
+    twice = once.updated({"rps_ok": Spread(1e-4, 5), "tpot_p50": Spread(1e-4, 5)})
 
     assert parts(twice.measured["rps_ok"]) == (pytest.approx(2.5e-4), 10)
     assert twice.of("rps_ok").source == "calibrated"
     assert twice.of("tpot_p50").source == "uncalibrated"
-    assert twice.drift == 0.002
-    assert twice.updated({}).drift == 0.002
+    assert twice.updated({}) == twice
 
 
 def test_pooling_nothing_knows_nothing() -> None:
@@ -62,13 +61,13 @@ def test_what_is_no_variance_is_refused(variance: float, df: float) -> None:
 spreads = st.builds(Spread, st.floats(0, 1e3), st.just(0.0) | st.floats(1, 1e3))
 
 
-@given(st.dictionaries(st.text(max_size=5), spreads), st.none() | st.floats(0, 1))
-def test_a_model_survives_storing(measured: dict[str, Spread], drift: float | None) -> None:
-    model = NoiseModel(measured, drift)
+@given(st.dictionaries(st.text(max_size=5), spreads))
+def test_a_model_survives_storing(measured: dict[str, Spread]) -> None:
+    model = NoiseModel(measured)
     assert NoiseModel.from_json(json.loads(json.dumps(model.to_json(), allow_nan=False))) == model
 
 
-@pytest.mark.parametrize("raw", [{}, {"measured": {"a": 3}, "drift": None}, {"measured": {"a": {"df": 1}}}])
+@pytest.mark.parametrize("raw", [{}, {"measured": {"a": 3}}, {"measured": {"a": {"df": 1}}}])
 def test_what_is_no_model_is_refused(raw: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="noise model"):
         NoiseModel.from_json(raw)

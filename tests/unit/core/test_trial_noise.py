@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy
-import pytest
 from tests.unit.core.trial_samples import calibrated, latencies, level, phase, row, slowed, steady, trial
 
 from changectl.core.estimate import fit
 from changectl.core.judgement import Verdict
 from changectl.core.metrics import METRICS, MetricRef
 from changectl.core.noise import NoiseModel
-from changectl.core.trial_noise import drift_of, noise_of, points_of, spreads_of
+from changectl.core.trial_noise import noise_of, points_of, spreads_of
 from changectl.core.trial_order import looks
 from changectl.core.verdict_trial import judge_trial
 
@@ -26,7 +25,6 @@ def test_phases_that_do_not_differ_have_no_spread_and_neither_effect_nor_drift_i
         found = spreads_of(phases)
         assert set(found) >= {"ttft_user_p50", "tpot_p95", "e2e_user_mean", "rps_ok"}
         assert all(one.variance < 1e-12 and one.df == 5 for one in found.values())
-    assert drift_of(other) == pytest.approx(math.log(1.01))
 
 
 def test_what_is_left_over_is_the_spread() -> None:
@@ -45,7 +43,6 @@ def test_levels_of_one_phase_share_its_start_and_count_once() -> None:
 
 def test_one_pair_and_a_figure_that_a_phase_lacks_teach_nothing() -> None:
     assert spreads_of(steady(1)) == {}
-    assert drift_of(steady(1)) is None
     phases = trial(4, lambda number, _: level(rps_ok=None if number == 2 else 10.0))
     assert "rps_ok" not in spreads_of(phases)
     told = [phase(one.number, one.letter, facts={"load_time": 8.0}) for one in steady(2)]
@@ -61,12 +58,11 @@ def test_a_host_is_calibrated_by_its_own_trials() -> None:
     for _ in range(4):
         wobble = generator.normal(0, 0.005, 9)
         phases = trial(4, lambda number, _, by=wobble: slowed(level(), math.exp(by[number])))
-        model = model.updated(spreads_of(phases), drift_of(phases))
+        model = model.updated(spreads_of(phases))
 
     own = model.of("rps_ok")
     assert own.source == "calibrated"
     assert 0.003 < own.spread.deviation < 0.008
-    assert model.drift is not None
     assert judge_trial(steady(2), looks(4), declared=("slots",), noise=model).verdict is Verdict.UNCHANGED
 
 

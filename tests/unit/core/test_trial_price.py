@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from changectl.core.noise import PRIOR, NoiseModel, Spread
@@ -20,8 +22,10 @@ def test_more_pairs_less_noise_and_fewer_guards_see_more() -> None:
 
 
 def test_the_figure_is_that_of_the_formula() -> None:
-    # 2 pairs, 30 + 1 degrees of freedom, one guard: t(1 - 0.05/6) = 2.5312, t(0.8) = 0.8534; theta's error is 1 %
-    assert smallest_visible(2, TYPICAL, 1) == pytest.approx(2.71828182 ** ((2.5312 + 0.8534) * 0.01) - 1, rel=1e-3)
+    # 2 pairs, 30 + 1 degrees of freedom, one guard: t(1 - 0.003) = 2.9500, t(1 - 0.0173) = 2.2103, t(0.8) = 0.8534;
+    # theta's error is 1 %
+    assert smallest_visible(2, TYPICAL, 1) == pytest.approx(math.expm1((2.9500 + 0.8534) * 0.01), rel=1e-3)
+    assert smallest_provable(2, TYPICAL) == pytest.approx(math.expm1((2.2103 + 0.8534) * 0.01), rel=1e-3)
 
 
 def test_a_typical_host_sees_less_than_the_margin_within_the_standard_effort() -> None:
@@ -44,7 +48,7 @@ def test_the_price_in_sentences() -> None:
 
     assert head.startswith("4 pairs: 8 phases and at most 9 starts, at most 58.4m, in 18.4m of which the service is")
     assert "(ttft_user_p50, tpot_p50)" in known
-    assert "A regression of 3% or more would be found 4 times out of 5" in known
+    assert "A regression of 3.3% or more would be found 4 times out of 5" in known
     assert "(rps_ok; uncalibrated)" in unknown
 
 

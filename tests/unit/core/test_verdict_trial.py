@@ -157,11 +157,9 @@ def test_the_first_look_decides_on_gross_harm_alone() -> None:
     assert end(judge(steady(1, b=slower("tpot", 1.5001)))) == REGRESSED
 
 
-def test_a_host_that_is_known_to_be_steady_is_judged_at_the_first_look() -> None:
-    slow, quick = steady(1, b=slower("tpot", 1.3)), steady(1)
-    assert end(judge(slow, noise=calibrated(0.005, 60, drift=0.012))) == REGRESSED
-    assert end(judge(quick, noise=calibrated(0.005, 60, drift=0.012))) == KEPT_NEUTRAL
-    assert end(judge(slow, noise=calibrated(0.005, 60, drift=0.013))) == GOES_ON
+def test_one_pair_decides_nothing_else_however_quiet_the_host_was_when_it_was_calibrated() -> None:
+    assert end(judge(steady(1, b=slower("tpot", 1.3)), noise=calibrated(0.001, 60))) == GOES_ON
+    assert end(judge(steady(1), noise=calibrated(0.001, 60))) == GOES_ON
 
 
 def test_between_the_looks_nothing_but_gross_harm_decides() -> None:

@@ -28,9 +28,9 @@ LATENCIES = tuple(f"{metric}_{statistic}" for metric in FIGURES for statistic in
 ALL = (*LATENCIES, "rps_ok", "out_tok_s", "kv_capacity")
 
 
-def calibrated(deviation: float = 0.01, df: float = 30.0, drift: float | None = None) -> NoiseModel:
+def calibrated(deviation: float = 0.01, df: float = 30.0) -> NoiseModel:
     """A host whose figures are known to differ by so much from phase to phase."""
-    return NoiseModel(dict.fromkeys(ALL, Spread(deviation**2, df)), drift)
+    return NoiseModel(dict.fromkeys(ALL, Spread(deviation**2, df)))
 
 
 def judge(phases: Sequence[TrialPhase], **given: object) -> Judgement:

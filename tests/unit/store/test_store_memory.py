@@ -114,7 +114,7 @@ def test_what_a_process_said_when_it_started_is_found_again_for_that_process_alo
 
 
 def test_what_trials_found_out_about_noise_is_kept_once_for_a_trial_that_went_on(store: Store) -> None:
-    found = {"alike": {"kernel": "6.1"}, "measured": {"rps_ok": {"variance": 0.01, "df": 5.0}}, "drift": None}
+    found = {"alike": {"kernel": "6.1"}, "measured": {"rps_ok": {"variance": 0.01, "df": 5.0}}}
     for run, more in (("r1", {}), ("r2", {"extends": "r1"}), ("r3", {})):
         store.journal.append(run, "run.opened", {"service": run, **more})
         store.journal.append(run, "verdict", {"verdict": "inconclusive", "noise": {"assumed": {}, "found": found}})
