@@ -97,7 +97,7 @@ def test_ten_percent_more_of_one_figure_among_twelve_is_found_at_the_second_look
 
 def test_a_loss_as_large_as_its_margin_is_hardly_ever_kept() -> None:
     found, _ = outcomes(4, TYPICAL, known(TYPICAL), harm=math.log(1.05))
-    assert found["unchanged"] <= 5
+    assert found["unchanged"] <= 8  # in 800 trials it was 3
 
 
 def test_an_unknown_host_takes_longer_and_is_as_safe() -> None:
