@@ -28,6 +28,7 @@ class LevelMeasurement:
         ok: requests with a good answer.
         failures: class of failure -> count.
         latency: metric -> statistic -> seconds; infinity: unbounded, because too many requests failed.
+        far: metric -> good answers that took more than twice their median; empty: an older program did not count them.
         missing: metric -> good answers for which it should exist but the data is not there.
         undefined: metric -> good answers for which it has no meaning (one token has no time per token after the first).
         window: seconds from the first planned request to the last end; None without requests.
@@ -54,6 +55,7 @@ class LevelMeasurement:
     ok: int
     failures: Mapping[str, int] = field(default_factory=dict)
     latency: Mapping[str, Statistics] = field(default_factory=dict)
+    far: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
     undefined: Mapping[str, int] = field(default_factory=dict)
     window: float | None = None

@@ -82,6 +82,7 @@ def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo:
         ok=len(good),
         failures=dict(sorted(Counter(record.cls for record in members if record.cls != OK).items())),
         latency={metric: _latency(answered.values(metric), len(good), failed) for metric in DURATIONS},
+        far={metric: statistics.far(answered.values(metric)) for metric in DURATIONS},
         missing=_marked({metric: answered.missing(metric) for metric in DURATIONS}),
         undefined=_marked({metric: answered.undefined(metric) for metric in (*DURATIONS, "out_tok_s")}),
         window=window,

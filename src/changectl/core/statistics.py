@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Below these counts a percentile has no finite upper confidence bound (0.5^5, 0.95^59 and 0.99^299 are at most 5 %).
 MINIMUM = {"p50": 5, "p95": 60, "p99": 299}
+FAR = 2.0  # times the median: beyond it an answer is one that its user waited for
 _PERCENT = {"p50": 50, "p95": 95, "p99": 99}
 
 
@@ -51,6 +52,13 @@ def describe(good: Figures, failed: int) -> dict[str, float | None]:
         statistics[name] = percentile(ordered, percent) if len(ordered) >= MINIMUM[name] else None
     statistics["mean"] = math.fsum(values) / len(values) if values else None
     return statistics
+
+
+def far(values: Figures) -> int:
+    """How many values are beyond `FAR` times their median."""
+    import numpy as np
+
+    return int((values > FAR * np.median(values)).sum()) if len(values) else 0
 
 
 def nothing() -> dict[str, float | None]:

@@ -25,6 +25,7 @@ from changectl.core.trial_guards import (
 )
 from changectl.core.trial_noise import points_of
 from changectl.core.trial_phases import level_names, of_letter
+from changectl.core.trial_tails import with_tail
 
 Judge = Callable[[Estimate, float], Held]
 
@@ -68,13 +69,13 @@ def _tail(metric: Metric, level: str | None, service_class: str, ground: Ground)
         return
     why = _no_percentile(ref, ground) or _unbounded_in_both(points_of(ref, ground.phases))
     if not why:
-        yield _against_margin(ref, margin, ground)
+        yield with_tail(_against_margin(ref, margin, ground), ref, ground.phases)
         return
     yield settled(ref, margin_text(metric, margin), "not measurable", why, gap=False)
     if found := obstacle(mean, ground):
         yield settled(mean, margin_text(metric, margin_of_mean), found.state, found.note, gap=found.gap)
     else:
-        yield _against_margin(mean, margin_of_mean, ground)
+        yield with_tail(_against_margin(mean, margin_of_mean, ground), mean, ground.phases)
 
 
 def _no_percentile(ref: MetricRef, ground: Ground) -> str:

@@ -51,6 +51,7 @@ class World:
         burst: how often a level of a phase has a burst of failures.
         bimodal: share of requests that take 1.6 times as long to the first token.
         spikes: share of requests that take ten times as long to the first token.
+        stalls: how often a level of a phase has a burst of requests that take three times as long.
         cold: by how much the very first phase is slower: nothing is in any cache yet.
         restarts: the chance that the service restarts by itself in a phase, so that its counters begin anew.
         uncounted: share of the answers for which the server does not say how many tokens they have.
@@ -67,6 +68,7 @@ class World:
     burst: float = 0.0
     bimodal: float = 0.0
     spikes: float = 0.0
+    stalls: float = 0.0
     cold: float = 0.0
     restarts: float = 0.0
     uncounted: float = 0.0
@@ -91,6 +93,7 @@ SPECIAL = tuple(
         "restart effect 5 %": {"restart": 0.05},
         "warm cache": {"cold": 0.6},
         "bursts of errors": {"burst": 0.3},
+        "bursts of slow requests": {"stalls": 0.1},
         "bimodal": {"bimodal": 0.2},
         "spikes": {"spikes": 0.01},
         "missing metric": {"uncounted": 0.02},
@@ -212,6 +215,9 @@ class Host:
                 first = np.where(chance.random(many) < share, factor * first, first)
         if effect.tail:
             slow = np.where(chance.random(many) < effect.tail, 3.0, 1.0)
+            first, pace = first * slow, pace * slow
+        if world.stalls and chance.random() < world.stalls:
+            slow = np.where(self._burst(many, load), 3.0, 1.0)
             first, pace = first * slow, pace * slow
         if effect.cached:
             first = first * (1 - 0.7 * effect.cached)
