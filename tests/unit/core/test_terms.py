@@ -35,7 +35,7 @@ def test_terms_are_read_back_to_the_last_bit(value: float, change: float, declar
         expect=(Expectation(parse_metric("rps_ok at peak"), change),),
         declared=frozenset(declared),
         changes_answers=True,
-        noise=NoiseModel({"rps_ok": Spread(value, 4.0)}, change),
+        noise=NoiseModel({"rps_ok": Spread(value, 4.0)}),
         schedule=(1, 2, 4),
         stopped=Reason("time_used_up", "why"),
     )
