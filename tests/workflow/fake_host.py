@@ -74,6 +74,9 @@ class FakeHost:
     stale: bool = False  # a file was written since the process started
     load_seconds: float = 1.0
     requests: int = 24
+    generates: float = 0.0  # share of the tokens of a load that its own counter shows
+    not_taken: int = 0  # requests of a load that nobody takes where they are sent
+    sent_to: list[str] = field(default_factory=list)  # where loads were sent
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
     restorable: bool = True
     kernel: str | None = "6.1"
@@ -297,6 +300,10 @@ class FakeHost:
             for record in self._records(level, Speed(*self.speed(argv, level.get("streams", 1))))
         ]
         self.world.seconds += 5
+        self.sent_to.append(args["job"]["endpoint"])
+        self.tokens += int(self.generates * sum(record["n_out"] for record in records))
+        for record in records[: self.not_taken]:
+            record.update(cls="connect_refused", n_out=None)
         data = "\n".join(json.dumps(record) for record in records).encode()
         return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {"source": "127.0.0.1"}}
 

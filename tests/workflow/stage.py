@@ -78,7 +78,7 @@ class Stage:
         self.before = {name: host.digests() for name, host in self.hosts.items()}
         self.addresses = [HostAddress(name, {"ansible_host": name, **self.variables}) for name in self.names]
         self.journal, self.records = FakeJournal(self.world), FakeRecords(self.world)
-        self.reporter, self.memory = FakeReporter(self.world), FakeMemory()
+        self.reporter, self.memory = FakeReporter(self.world), FakeMemory(journal=self.journal)
         self.checks, self.interrupts = FakeChecks(self.world), Interrupts(lambda: self.world.seconds)
         self.playbooks, self.doors = FakePlaybooks(self.hosts), FakeDoors(self.hosts)
         self.heart = FakeHeart(self.world)

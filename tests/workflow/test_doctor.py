@@ -43,6 +43,15 @@ def test_the_saved_bytes_come_back_while_nobody_asks_and_nothing_stays() -> None
     assert clean(patient)
 
 
+def test_a_host_that_only_sends_load_is_looked_at_for_that_alone_and_nothing_is_written_there() -> None:
+    patient = Patient()
+    seen = examine(Subject(HOST, None, sends_only=True), patient.instruments())
+
+    assert seen.sends_only
+    assert {check.name for check in seen.checks} == {"reachable", "host_key", "python", "clock"}
+    assert (seen.findings, seen.proof, patient.plays) == ([], None, [])
+
+
 def test_it_is_changed_by_a_play_as_every_change_is_with_the_python_of_the_door() -> None:
     patient = Patient()
     look(patient)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.workflow.fake_host import UNIT
 from tests.workflow.stage import BETTER, Stage, plan_text
+from tests.workflow.test_traffic import Behind
 
 from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ContactLost
@@ -66,6 +67,29 @@ def test_a_failed_required_check_would_not_proceed() -> None:
     stage.host.model = {}
     steps = preview(stage.order(plan_text(BETTER)), stage.tools)
     assert not would_proceed(steps)
+
+
+def test_what_keeps_an_instance_from_leaving_service_is_told_and_nothing_is_switched() -> None:
+    stage = Behind()
+    stage.balancer.unreachable.add("gpu2")
+    (step,) = preview(stage.order(plan_text(BETTER)), stage.tools)
+    checks = {one.instance: {check.name: check for check in one.checks} for one in step.instances}
+
+    assert not would_proceed([step])
+    assert "gpu1:8080 is the last healthy member" in checks["gpu1"]["out_of_service"].detail
+    assert checks["gpu1"]["out_of_service"].figure == "nginx on lb1"
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.world.acts() == []
+    assert all(door.closed for door in stage.doors.opened)
+
+
+def test_a_plan_that_lets_users_notice_it_asks_nobody_who_serves_meanwhile() -> None:
+    stage = Behind()
+    stage.balancer.unreachable.add("gpu2")
+    steps = preview(stage.order(plan_text(BETTER).replace("effort: quick", "effort: quick\noutage: 30m")), stage.tools)
+
+    found = [check for check in steps[0].instances[0].checks if check.name == "out_of_service"]
+    assert [(check.state, "may" in check.detail or "allows" in check.detail) for check in found] == [("passed", True)]
 
 
 TWO_STEPS = """\

@@ -5,18 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.workflow.crash import Killed, die_before, settle
 from tests.workflow.fake_balancer import FILE, FakeBalancer
-from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
+from tests.workflow.fake_host import FakeHost
+from tests.workflow.incident_stage import NEVER
+from tests.workflow.live_stage import LIVE_SERVICE, UNIT, UNIT_TEXT, Users, applied
+from tests.workflow.stage import BETTER, SERVICE, WORSE, Left, Stage, plan_text
+from tests.workflow.world import FakeInventory
 
 from changectl.core.errors import ChangectlError, ContactLost, HostCallError
 from changectl.core.history_events import TURN
-from changectl.core.history_runs import summarise
+from changectl.core.history_runs import runs, summarise
+from changectl.core.incident import Incident
 from changectl.core.lease import LONGEST_BEAT
-from changectl.core.lifecycle import Outcome
+from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.ports import HostAddress
 from changectl.workflow.apply import apply
 from changectl.workflow.interrupts import Interrupted
@@ -43,9 +49,9 @@ BUSY = "llamacpp:requests_processing 4\nllamacpp:requests_deferred 3\n"
 class Behind(Stage):
     """Two instances behind a balancer; every time that a service is stopped, somebody looks who gets requests."""
 
-    def __init__(self, more: str = "", names: tuple[str, ...] = ("gpu1", "gpu2")) -> None:
+    def __init__(self, more: str = "", names: tuple[str, ...] = ("gpu1", "gpu2"), base: str = SERVICE) -> None:
         listed = ", ".join(f'{{host: {name}, endpoint: "http://127.0.0.1:8080"}}' for name in names)
-        text = SERVICE.replace('{group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}', f"[{listed}]")
+        text = base.replace('{group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}', f"[{listed}]")
         super().__init__(names, service_text=text.replace("limits:", f"{TRAFFIC}limits:").replace(
             "{load_on_live: true}", f"{{load_on_live: true{more}}}"))  # fmt: skip
         self.balancer = FakeBalancer("lb1", self.world, dict(self.hosts))
@@ -163,6 +169,66 @@ def test_an_instance_whose_requests_do_not_end_goes_back_and_is_not_stopped() ->
     assert stage.stopped == 0
     assert stage.balancer.file == stage.balancer.before
     assert summarise(stage.journal.lines).out == ()
+
+
+def test_an_engine_that_hangs_never_ends_its_requests_so_an_incident_cuts_them_after_the_declared_time() -> None:
+    stage = Behind()
+    for host in stage.hosts.values():
+        host.on_start, host.load_seconds = hangs_when_saved, NEVER
+    stage.balancer.connections = [1] * 1000
+    end = apply(replace(stage.order(plan_text(BETTER)), incident=Incident("OPS-1 it hangs", 10)), stage.tools)
+
+    assert end.last.outcome is Outcome.KEPT_UNJUDGED, end.last.text
+    assert [body.get("cut") for body in stage.journal.bodies("drained.outcome")] == [True, True]
+    assert all(body["seconds"] >= 30 for body in stage.journal.bodies("drained.outcome"))
+    assert any("still 1 connections 30 s after" in line for line in stage.reporter.notes)
+    assert stage.users_noticed_nothing
+
+
+def hangs_when_saved(host: FakeHost) -> None:
+    """The engine gives an answer on the new configuration alone."""
+    host.load_seconds = NEVER if host.process is not None and host.process.argv[-1] == "4" else 1.0
+
+
+def test_a_limit_need_not_name_the_balancer() -> None:
+    stage = Behind()
+    inventory = stage.tools.inventory
+    *gpus, balancer = inventory.addresses  # type: ignore[attr-defined]
+    stage.tools = replace(stage.tools, inventory=FakeInventory(gpus, others=[balancer]))
+
+    assert stage.apply(BETTER).exit_code == 0
+    assert stage.users_noticed_nothing
+
+
+def test_a_balancer_that_the_inventory_does_not_know_is_named_with_what_to_write() -> None:
+    stage = Behind()
+    stage.tools = replace(stage.tools, inventory=FakeInventory(stage.addresses[:2]))
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.reason) == (3, "no_balancer")
+    assert "names lb1, which is no host of the inventory: write the name of one there" in end.last.text
+
+
+def test_where_users_are_the_load_the_instance_is_out_for_its_restart_alone() -> None:
+    stage = Behind(base=LIVE_SERVICE + "limits: {load_on_live: true}\n")
+    for host in stage.hosts.values():
+        host.files[UNIT] = UNIT_TEXT.encode()
+        host.restart()
+        host.process.started, host.metrics = -3600.0, Users().page  # type: ignore[union-attr]
+    stage.stopped, stage.stopped_in_service = 0, []
+    stage.balancer.metrics = dict.fromkeys(stage.hosts, "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n")
+    serving: list[bool] = []
+
+    def look(name: str) -> None:
+        if name in ("journal observe.intent", "journal observe.outcome"):
+            serving.append(stage.balancer.out() == [])
+
+    stage.world.before = look
+    end = applied(stage, "{observe: 5m}")
+
+    assert (end.exit_code, end.last.reason) == (0, "kept"), end.last.text
+    assert serving == [True] * 8
+    assert stage.users_noticed_nothing
 
 
 def test_requests_in_work_are_waited_for() -> None:
@@ -377,6 +443,102 @@ def test_a_revert_leaves_the_last_serving_instance_alone_while_the_other_is_stil
     again = what_to_revert("R1", stage.journal.events("R1"), "it was a mistake", stage.journal.lines)
     assert revert(again, stage.placed, None, stage.tools)[1].outcome is Outcome.REVERTED
     assert stage.serving_as_before()
+
+
+def test_a_second_revert_mends_the_one_that_is_out_before_it_takes_out_the_last_that_serves() -> None:
+    stage = Behind()
+    stage.apply(BETTER)
+    loses_the_way_back(stage)
+    reverted(stage)
+    stage.stopped_in_service.clear()
+    _, still = reverted(stage)
+
+    assert (still.outcome, still.reason) == (Outcome.REVERT_UNVERIFIED, "needs_person")
+    assert "gpu1: not taken back" in still.text
+    assert stage.stopped_in_service == []
+    assert stage.hosts["gpu1"].process is not None
+    assert stage.hosts["gpu1"].process.argv[-1] == "8"
+
+    stage.balancer.on_switch = lambda call: None
+    assert reverted(stage)[1].outcome is Outcome.REVERTED
+    assert stage.stopped_in_service == []
+    assert stage.serving_as_before()
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.balancer.keeper.armed == {}
+    assert stage.memory.out_of_service("chat") == {}
+
+
+def reverted(stage: Behind) -> tuple[str, Ending]:
+    order = what_to_revert("R1", stage.journal.events("R1"), "it was a mistake", stage.journal.lines)
+    last = runs(stage.journal.lines)[-1]
+    stage.memory.cut_off = [last.run] if last.outcome == "revert_unverified" else []
+    return revert(order, stage.placed, None, stage.tools)
+
+
+def left_out_by_a_step(stage: Behind) -> None:
+    """gpu1 is kept, gpu2 is restored and could not be put back."""
+    stage.hosts["gpu2"].speed = lambda argv, streams: (200 if argv[-1] == "8" else 20, 5)
+    stage.world.before = lambda name: loses_the_way_back(stage) if name == "play gpu2 restore" else None
+    assert stage.apply(BETTER).last.outcome is Outcome.KEPT_PARTLY
+    stage.world.before = lambda name: None
+
+
+def test_a_revert_is_refused_while_the_only_other_instance_is_out_and_goes_on_once_it_is_back() -> None:
+    stage = Behind()
+    left_out_by_a_step(stage)
+    stage.stopped = 0
+    _, ending = reverted(stage)
+
+    assert (ending.outcome, ending.reason) == (Outcome.REFUSED, "others_out")
+    assert "gpu2 is out of service, so gpu1 was not taken out, too" in ending.text
+    assert stage.stopped == 0
+
+    stage.balancer.on_switch = lambda call: None
+    stage.balancer.lease_runs_out()
+    assert reverted(stage)[1].outcome is Outcome.REVERTED
+    assert stage.stopped_in_service == []
+    assert stage.serving_as_before()
+
+
+def test_the_next_change_takes_over_what_an_earlier_run_left_out() -> None:
+    stage = Behind()
+    left_out_by_a_step(stage)
+    stage.balancer.on_switch = lambda call: None
+    stage.hosts["gpu2"].speed = stage.hosts["gpu1"].speed
+    end = stage.apply(BETTER)
+
+    assert end.exit_code == 0, end.last.text
+    assert stage.balancer.file == stage.balancer.before
+    assert stage.balancer.keeper.armed == {}
+    assert stage.memory.out_of_service("chat") == {}
+
+
+def test_recover_says_what_the_balancer_did_by_itself_while_nobody_watched() -> None:
+    stage = Behind()
+    stage.world.before = die_before(stage.world, lambda name, _: name == "journal undrain.intent")
+    with contextlib.suppress(Killed):
+        stage.apply(BETTER)
+    stage.world.before = lambda name: None
+    stage.balancer.lease_runs_out()
+    ending = settle(stage)
+
+    assert ending.outcome is Outcome.REVERTED
+    assert "gpu1: lb1 put it back into service by itself at ?" in ending.text
+
+
+def test_who_leaves_at_once_is_told_what_the_balancer_does_by_itself() -> None:
+    stage = Behind()
+
+    def twice(name: str) -> None:
+        if name == "journal measure.intent":
+            stage.interrupts.abandon()
+
+    stage.world.before = twice
+    with pytest.raises(Left) as left:
+        stage.apply(BETTER)
+
+    assert "lb1 (upstream nginx-chat-" in str(left.value)
+    assert "its dead-man puts the instance back into service once it answers in about" in str(left.value)
 
 
 def test_with_all_or_none_the_kept_one_serves_on_while_the_other_is_still_out() -> None:

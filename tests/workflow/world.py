@@ -12,8 +12,10 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
+from changectl.core.history_runs import runs, still_out
 from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
+from changectl.core.out_of_service import OutOfService
 from changectl.core.ports import ChecksResult, Event, HostAddress
 
 EPOCH = 1_790_000_000.0
@@ -42,7 +44,7 @@ class World:
     def acts(self) -> list[str]:
         """What was done to hosts or saved, with the journal's intents and outcomes; reading left out."""
         reading = ("hello", "host", "inspect", "status", "probe", "model", "help", "unit_verify", "stage", "measure",
-                   "generation", "standing", "sample")  # fmt: skip
+                   "generation", "standing", "sample", "balancer", "connections")  # fmt: skip
         return [
             name
             for name in self.trace
@@ -161,6 +163,7 @@ class FakeMemory:
     cut_off: list[str] = field(default_factory=list)
     manifest: dict[str, object] | None = None
     noise: Sequence[Learned] = ()
+    journal: FakeJournal | None = None
 
     def load_seconds(self, service: str) -> float | None:
         return self.load
@@ -173,6 +176,10 @@ class FakeMemory:
 
     def unfinished(self, service: str) -> Sequence[str]:
         return self.cut_off
+
+    def out_of_service(self, service: str) -> Mapping[str, OutOfService]:
+        found = runs(self.journal.lines if self.journal is not None else [])
+        return {one.instance: one for _, one in still_out(found)}
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         return self.manifest

@@ -11,6 +11,7 @@ from changectl import engines, kinds
 from changectl.adapters.project_files import read_bytes, service_file, service_names, show
 from changectl.core import effort as efforts
 from changectl.core import levels as load_levels
+from changectl.core import measured_path
 from changectl.core import plan as plans
 from changectl.core import service as services
 from changectl.core import workload as workloads
@@ -120,6 +121,7 @@ def load_plan(path: Path, project: Project, *, incident: bool = False) -> Loaded
     if plan is not None and loaded is not None:
         if plan.effort.observed_for is None:  # nothing is sent, so no level has to suffice
             problems += load_levels.check(plan, source, loaded.service)
+            problems += measured_path.check(plan, source, loaded.service)
         problems += [] if incident else efforts.check(plan.effort, plan.outage, source, loaded.service)
     if problems or plan is None or loaded is None or named is None or checks is None:
         raise InputError(in_file_order(problems))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from changectl import traffic
 from changectl.adapters.files import load_service
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.project_files import service_names
@@ -23,7 +24,8 @@ def patients(
     """For each host, in the inventory's order, one patient for each state folder there.
 
     Args:
-        words: hosts and groups; empty: all that services of the project run on, else the whole inventory.
+        words: hosts and groups; empty: all that services of the project need (where they run, what switches their
+            users, what sends their load), else the whole inventory.
         project: where the services lie.
         inventory: the hosts.
         note: is told of a service whose state folder cannot be known, where hosts were named.
@@ -34,10 +36,13 @@ def patients(
     """
     named = _named(words, inventory) if words else None
     folders: dict[str, dict[str | None, None]] = {}
+    callers: set[str] = set()
     for name in service_names(project):
         try:
-            for host, folder in _of_service(load_service(name, project).service, project, inventory):
+            service = load_service(name, project).service
+            for host, folder in _of_service(service, project, inventory):
                 folders.setdefault(host, {})[folder] = None
+            callers |= {service.caller} if service.caller else set()
         except InputError as error:
             if named is None:
                 raise
@@ -46,10 +51,14 @@ def patients(
     if named is not None:
         wanted = [host for host in wanted if host.name in named]
     elif folders:
-        wanted = [host for host in wanted if host.name in folders]
+        wanted = [host for host in wanted if host.name in folders or host.name in callers]
     if not wanted:
         raise InputError("there is no host to look at: the inventory names none, or --limit leaves none")
-    return [[Patient(host, one) for one in folders.get(host.name) or {project.state_dir: None}] for host in wanted]
+    sending = callers - set(folders)
+    return [
+        [Patient(host, one, host.name in sending) for one in folders.get(host.name) or {project.state_dir: None}]
+        for host in wanted
+    ]
 
 
 def _named(words: Sequence[str], inventory: AnsibleInventory) -> set[str]:
@@ -68,11 +77,16 @@ def _named(words: Sequence[str], inventory: AnsibleInventory) -> set[str]:
 
 
 def _of_service(service: Service, project: Project, inventory: AnsibleInventory) -> list[tuple[str, str | None]]:
-    """The hosts of a service that --limit leaves, with its state folder there."""
+    """The hosts of a service that --limit leaves, with its state folder there; those that switch its users, too."""
     check_names(service, inventory.known())
     instances = service.instances
     patterns = [instances.group] if isinstance(instances, GroupInstances) else [one.host for one in instances]
     left: list[HostAddress] = [host for pattern in patterns for host in inventory.hosts(pattern)]
     if not left:
         return []
-    return [(one.host.name, one.service.state_dir or project.state_dir) for one in place(service, inventory.hosts)]
+    placed = place(service, inventory.hosts)
+    switching = [traffic.load(one.service.traffic).host for one in placed]
+    return [
+        *((one.host.name, one.service.state_dir or project.state_dir) for one in placed),
+        *((host, None) for host in dict.fromkeys(switching) if host is not None),
+    ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @host_options
 @output_options
 def command(host: tuple[str, ...], hosts: HostOptions, output: OutputOptions) -> int:
-    """Look at hosts or groups (default: every host of a service, else all) before the first change, or after trouble.
+    """Look at hosts or groups (default: what services need, else all) before the first change, or after trouble.
 
     Everything that a change needs there is tried and listed: the way in, sudo, Python, the state folder, systemd, what
     earlier runs left. And the dead-man is proven: it is armed on a scratch file, the file is changed, nobody gives a

@@ -52,6 +52,7 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: st
 
 def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> dict[str, Any]:
     """What `--json` prints, before known secrets are taken out of it."""
+    from changectl.core.measured_path import measured_path
     from changectl.core.wording import load_words
     from changectl.reports import preview as report
 
@@ -70,6 +71,7 @@ def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: 
         "service": order.plan.service,
         "measured": load_words(order.plan, order.service),
         "caller": order.service.caller,
+        "path": None if order.plan.effort.observed_for is not None else measured_path(order.plan, order.service),
         "steps": documents,
         "unfinished": unfinished,
         "exit_code": code,

@@ -19,6 +19,7 @@ class CallerSeen:
         address: the address from which its requests come.
         tried: the record of one request.
         failure: why the load generator did not run there, if it did not.
+        endpoint: where it was sent: straight to the instance, or through the balancer.
     """
 
     name: str
@@ -28,3 +29,4 @@ class CallerSeen:
     address: str | None = None
     tried: Record | None = None
     failure: str | None = None
+    endpoint: str | None = None

@@ -20,6 +20,7 @@ NAMES = {
     "room": True, "attributes": False, "temporary_folder": False, "clock": False, "systemd": True,
     "daemon_reload": False, "leftovers": True, "dead_man": True, "taken_away": True,
 }  # fmt: skip
+SENDING = ("reachable", "host_key", "python", "clock")  # what sending load takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,14 @@ class Examination:
         state_dir: the state folder that was looked at; None: the default one.
         checks: in the order of NAMES.
         proof: figures of the proof; None: it did not come to that.
+        sends_only: whether it was looked at as a host that sends load and is never changed.
     """
 
     host: str
     state_dir: str | None
     checks: tuple[Check, ...]
     proof: Proof | None = None
+    sends_only: bool = False
 
     @property
     def findings(self) -> list[Check]:
@@ -52,9 +55,12 @@ def exit_code(examinations: Sequence[Examination]) -> int:
 def checks(facts: Facts) -> tuple[Check, ...]:
     """All checks of one host; what could not be looked at is `unknown`, and says because of which check."""
     found = {check.name: check for check in [*_contact(facts), *_told(facts), *_proof(facts)]}
+    looked_at = {name: NAMES[name] for name in SENDING} if facts.sends_only else NAMES
+    if facts.trouble == "sudo":
+        looked_at = {**looked_at, "sudo": True}  # it is in the way of everything, whatever the host is for
     return tuple(
         found.get(name) or _unseen(name, facts, required=required)
-        for name, required in NAMES.items()
+        for name, required in looked_at.items()
         if name in found or name != "taken_away"
     )
 

@@ -156,6 +156,7 @@ class Facts:
         clock: seconds by which the host's clock is ahead of the controller's.
         clock_doubt: seconds by which that may be wrong.
         ended: the runs that the controller's record has an end of, each with how it ended, in words.
+        sends_only: whether load is sent from there and nothing is ever changed.
     """
 
     local: bool
@@ -172,6 +173,7 @@ class Facts:
     proof: Proof | None = None
     ended: Mapping[str, str] = field(default_factory=dict)
     unread: str = ""  # why the host, though reached, did not tell the rest
+    sends_only: bool = False
 
 
 def key_unchecked(variables: Mapping[str, Any]) -> str:

@@ -120,11 +120,6 @@ def check(effort: Effort, outage: float | None, source: Source, service: Service
     An instance that nothing takes out of traffic is stopped again and again by several pairs, so the plan has to say
     how long that may take in all.
     """
-    if effort.observed_for is not None and service.traffic != NONE:
-        text = f"effort `{effort}` looks at live traffic, and `traffic` takes {service.service} out of it meanwhile"
-        hint = "write `effort: quick`: out of service it gets a load of its own, and nobody meets it"
-        yield source.problem(("effort",), f"{text}: together they are not supported in this version", hint)
-        return
     if effort.quick or outage is not None or service.traffic != NONE:
         return
     message = f"effort `{effort}` starts {service.service} again for every phase, and nothing takes it out of service"

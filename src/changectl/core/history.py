@@ -40,7 +40,7 @@ from changectl.core.history_events import (
     outcome,
 )
 from changectl.core.history_mix import Mix, mixes
-from changectl.core.history_runs import OPEN, RunSummary, StepSummary, open_work, runs
+from changectl.core.history_runs import OPEN, RunSummary, StepSummary, open_work, runs, still_out
 from changectl.core.history_story import Entry, RunStory, StepStory, run_story
 from changectl.core.out_of_service import OutOfService
 
@@ -171,12 +171,7 @@ def _status(name: str, own: Sequence[RunSummary]) -> ServiceStatus:
         standing=standing[-1] if standing else None,
         open_runs=tuple(run.run for run in own if run.unfinished),
         needs_person=tuple(run for run in own if run.needs_person),
-        out=tuple(
-            (run.run, one)
-            for place, run in enumerate(own)
-            for one in run.out
-            if not any(one.instance in later.took_out for later in own[place + 1 :])  # who took it out found it in
-        ),
+        out=still_out(own),
         kept_unjudged=(*unjudged, *accepted),
         mixes=tuple(mixes(in_force)),
     )

@@ -10,7 +10,7 @@ from changectl.core import history_events as kinds
 from changectl.core.flagging import FAILURES_FLAG, FLAGGED_FAILURES
 from changectl.core.history_change import ChangeText, change_text, found_value
 from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of, texts_of
-from changectl.core.out_of_service import OutOfService, left_out
+from changectl.core.out_of_service import OutOfService, left_out, put_back
 from changectl.core.ports import Event
 from changectl.core.rollout import HAS_VALUE
 
@@ -97,6 +97,7 @@ class RunSummary:
     doubted_by: str | None = None  # the last revert of it, whose end is not recorded or not proven
     out: tuple[OutOfService, ...] = ()  # instances that it left out of service, by its record
     took_out: frozenset[str] = frozenset()  # instances that it found in service and took out
+    put_back: frozenset[str] = frozenset()  # folders on balancers of what is in service again by its record
     settled_by: str | None = None  # of a run without a proven end: the run that took it back, or accepted what it left
 
     @property
@@ -154,6 +155,16 @@ def open_work(events: Iterable[Event]) -> list[RunSummary]:
     return [run for run in runs(events) if run.is_open_work]
 
 
+def still_out(own: Sequence[RunSummary]) -> tuple[tuple[str, OutOfService], ...]:
+    """Of a service's runs, oldest first: what each left out of service, and no later one found or put back in."""
+    return tuple(
+        (run.run, one)
+        for place, run in enumerate(own)
+        for one in run.out
+        if not any(one.instance in later.took_out or one.folder in later.put_back for later in own[place + 1 :])
+    )
+
+
 def endings(found: Iterable[RunSummary]) -> dict[str, str]:
     """How each run ended that has its end, in words; with the command that settles it, where that is left to do."""
     told = {}
@@ -193,6 +204,7 @@ def summarise(events: Sequence[Event]) -> RunSummary:
         incident=text_of(body, "incident"),
         out=tuple(left_out(events).values()),
         took_out=frozenset(text_of(event.body, "host") for event in events if event.kind == kinds.intent(kinds.DRAIN)),
+        put_back=put_back(events),
     )
 
 

@@ -15,6 +15,11 @@ class InstanceEach(Grammar):
 
     endpoint: Endpoint = Field(description="base URL", examples=['"http://{{ ansible_host }}:8000"'])
     name: Line | None = Field(None, description="the instance's name; default: its host")
+    through_balancer: Endpoint | None = Field(
+        None,
+        description="base URL under which the balancer passes requests on to this instance alone",
+        examples=['"http://lb1:8090/{{ inventory_hostname }}"'],
+    )
     vars: dict[str, str] = Field({}, description="more variables for templates")
 
 

@@ -15,6 +15,7 @@ from changectl.core.effort import STANDARD, Effort, EffortField
 from changectl.core.fields import Duration, Level, Line, Name, NotYet, ProjectPath, Version, some_levels
 from changectl.core.grammar import Grammar, fault, validate
 from changectl.core.load_fields import Requests
+from changectl.core.measured_path import MeasuredPath
 from changectl.core.metrics import Guard
 from changectl.core.rollout import OnPartial
 from changectl.core.source import Source, read_yaml
@@ -39,6 +40,7 @@ class ConditionsOverride(Grammar):
     seconds: Duration | None = Field(None, description="time per level and phase")
     seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the requests and of an open level's times")
     requests: Requests | None = Field(None, description="requests per level and phase, instead of time")
+    path: MeasuredPath | None = Field(None, description="which way the load takes: endpoint or balancer")
 
 
 class Plan(Grammar):

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from changectl.core.cost import Spent
 from changectl.core.lease import Lease
 from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
+
+if TYPE_CHECKING:
+    from changectl.core.out_of_service import OutOfService  # which reads the events that are declared here
 
 Json = Mapping[str, Any]
 Progress = Callable[[Json], None]
@@ -220,6 +223,9 @@ class Memory(Protocol):
 
     def unfinished(self, service: str) -> Sequence[str]:
         """Runs on the service whose end is not recorded, or that need a person, and that nobody settled since."""
+
+    def out_of_service(self, service: str) -> Mapping[str, OutOfService]:
+        """Instances that earlier runs on the service left out of it, by name, as far as the record knows."""
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest of the model that an earlier run kept; None: none."""

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from changectl.core.caller import CallerSeen
 from changectl.core.engine import Engine, Pages
+from changectl.core.leaving import Leaving
+from changectl.core.live_load import LiveLoad
 from changectl.core.manager import Manager
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.settings import Setting, Value
@@ -83,6 +85,8 @@ class Situation:
     drain: float | None = None  # seconds that the service file says running requests need to end before a stop
     state_path: str = "/var/lib/changectl"  # where the run's folder lies on the host
     caller: CallerSeen | None = None
+    leaving: Leaving | None = None
+    live: LiveLoad | None = None
     # the model
     model_declared: bool = True
     model: Model | None = None
@@ -101,6 +105,7 @@ class CheckResult:
     detail: str = ""  # one sentence
     hint: str = ""  # what to do about it
     because: str = ""  # the failed check that is the reason why this one could not be looked at
+    reason: str = ""  # the stable word for why it failed, where the check has several of its own
 
     @property
     def refuses(self) -> bool:
@@ -136,6 +141,12 @@ class Check:
 def refuses(results: Iterable[CheckResult]) -> list[CheckResult]:
     """The results that forbid the change; empty: it may go on."""
     return [result for result in results if result.refuses]
+
+
+def reason(results: Iterable[CheckResult]) -> str:
+    """The stable word for why a change is refused: the first one's own where all have one, else `precheck_failed`."""
+    own = [result.reason for result in refuses(results) if not result.because]
+    return own[0] if own and all(own) else "precheck_failed"
 
 
 FOLLOWING = "not checked because of that, so not passed either"

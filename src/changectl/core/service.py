@@ -36,6 +36,7 @@ from changectl.core.fields import (
 from changectl.core.grammar import Fault, Grammar, fault, faults, validate
 from changectl.core.instances import Instances
 from changectl.core.load_fields import Requests
+from changectl.core.measured_path import ENDPOINT, MeasuredPath
 from changectl.core.metric_fields import Guards
 from changectl.core.service_parts import TENSORS, Engine, ManagerField
 from changectl.core.settings import Carrier
@@ -85,6 +86,9 @@ class Conditions(Grammar):
     seconds: Duration | None = Field(None, description="time per level and phase")
     seed: int | None = Field(None, ge=0, le=2**63 - 1, description="seed of the requests and of an open level's times")
     requests: Requests | None = Field(None, description="requests per level and phase, instead of time")
+    path: MeasuredPath = Field(
+        ENDPOINT, description="endpoint: straight to each instance; balancer: by its `through_balancer`"
+    )
 
 
 class Limits(Grammar):

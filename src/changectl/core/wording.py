@@ -9,6 +9,7 @@ from typing import Any
 from changectl.core import levels as load_levels
 from changectl.core.counting import counted
 from changectl.core.effort import Effort
+from changectl.core.measured_path import BALANCER, measured_path
 from changectl.core.plan import Plan
 from changectl.core.service import Service
 from changectl.core.step import Step
@@ -61,7 +62,8 @@ def load_words(plan: Plan, service: Service) -> str:
     shown = ", ".join(f"{name} ({size})" for name, size in load_levels.sizes(plan, service).items())
     left = ", ".join(load_levels.left_out(plan, service))
     why = f"; not measured: {left} (others may be served: limits: load_on_live is false)" if left else ""
-    return f"{f'{sent} requests ' if sent else ''}at {shown or 'no level'}{why}"
+    way = ", through the balancer" if measured_path(plan, service) == BALANCER else ""
+    return f"{f'{sent} requests ' if sent else ''}at {shown or 'no level'}{way}{why}"
 
 
 def caller_words(service: Service) -> str:
@@ -116,6 +118,7 @@ def plan_document(plan: Plan, service: Service, workload: Workload, file: str) -
         "levels": {name: str(load) for name, load in load_levels.measured(plan, service).items()} if sends else {},
         "not_measured": list(load_levels.left_out(plan, service)) if sends else [],
         "caller": service.caller,
+        "path": measured_path(plan, service) if sends else None,
         "requests_per_level": load_levels.requests(plan, service),
         "steps": [_step_document(plan, service, step) for step in plan.steps],
     }

@@ -25,13 +25,14 @@ def check(situation: Situation) -> CheckResult:
         return CHECK.unknown("the service does not run, so nothing was asked from there")
     if caller.failure:
         return CHECK.failed(caller.failure, f"the load generator has to run on {caller.name}", figure=caller.name)
+    to = caller.endpoint or situation.endpoint
     tried, place = caller.tried, f"{caller.name} ({caller.address or 'address not known'})"
     if tried is None:
         return CHECK.unknown("one request was sent from there, and what came of it is not known", figure=place)
     if tried.cls not in (OK, EMPTY):
         said = f"{tried.cls}: {tried.error}" if tried.error else tried.cls
-        hint = "the instance's `endpoint` has to be one that this host reaches, and open to it"
-        return CHECK.failed(f"{situation.endpoint} gives {caller.name} no answer: {said}", hint, figure=place)
+        hint = f"{to} has to be one that this host reaches, and open to it: see `endpoint` and `through_balancer`"
+        return CHECK.failed(f"{to} gives {caller.name} no answer: {said}", hint, figure=place)
     seconds = tried.duration("e2e_user")
     took = "" if seconds is None else f" in {format_duration(seconds, 2)}"
-    return CHECK.passed(f"{situation.endpoint} answered from there{took} (Python {caller.python})", figure=place)
+    return CHECK.passed(f"{to} answered from there{took} (Python {caller.python})", figure=place)

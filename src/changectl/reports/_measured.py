@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of
+from changectl.core.measured_path import BALANCER
 from changectl.core.ports import Json
 from changectl.core.units import RATE, format_share, format_value
 from changectl.reports import _words as words
@@ -99,6 +100,8 @@ def _facts(measurements: Sequence[Json], workload: str, model: str) -> list[tupl
         ("length", f"{_told(conditions, 'length')} at each level, seed {_told(conditions, 'seed')}"),
         ("sent from", _told(conditions, "caller")),
     ]
+    if any(each.get("path") == BALANCER for each in conditions):
+        sent.append(("sent to", f"{_told(conditions, 'endpoint')}, through the balancer"))
     observed = not any("workload" in each for each in conditions)  # then users sent the load
     return [
         *([] if observed else sent),

@@ -22,6 +22,7 @@ def as_json(examinations: Sequence[Examination]) -> dict[str, Any]:
             {
                 "host": one.host,
                 "state_dir": one.state_dir,
+                "role": "caller" if one.sends_only else "changed",
                 "sound": not one.findings,
                 "checks": [_check(check) for check in one.checks],
                 "proof": None if one.proof is None else _proof(one.proof),
@@ -50,7 +51,8 @@ def as_blocks(examinations: Sequence[Examination]) -> list[Block]:
 def _host(one: Examination) -> list[Block]:
     place = f" ({one.state_dir})" if one.state_dir else ""
     count = len([check for check in one.findings if not check.because])
-    verdict = "fit for changes" if not one.findings else f"{count} {'finding' if count == 1 else 'findings'}"
+    fit = "fit to send load" if one.sends_only else "fit for changes"
+    verdict = fit if not one.findings else f"{count} {'finding' if count == 1 else 'findings'}"
     blocks: list[Block] = [Heading(f"{one.host}{place}: {verdict}")]
     for check in one.checks:
         if not check.because:

@@ -11,9 +11,10 @@ from typing import Any
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
 from changectl.core.history import SUMMARY_KINDS
-from changectl.core.history_runs import open_work
+from changectl.core.history_runs import open_work, runs, still_out
 from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
+from changectl.core.out_of_service import OutOfService
 from changectl.core.ports import Event, Records
 from changectl.store.journal import SqlJournal
 
@@ -71,6 +72,11 @@ class RunMemory:
         """Runs whose end is not recorded, or that need a person, and that nobody settled since."""
         events = self._journal.select(runs=self._runs(service), kinds=SUMMARY_KINDS)
         return [run.run for run in open_work(events)]
+
+    def out_of_service(self, service: str) -> dict[str, OutOfService]:
+        """Instances that earlier runs on the service left out of it, by name, as far as the record knows."""
+        events = self._journal.select(runs=self._runs(service), kinds=SUMMARY_KINDS)
+        return {one.instance: one for _, one in still_out(runs(events))}
 
     def model_manifest(self, service: str, host: str) -> dict[str, object] | None:
         """The manifest that the last run on this instance took; None: none, or its evidence is gone."""

@@ -6,33 +6,24 @@ dies, the dead-man puts the member back as soon as it answers there, and never b
 
 from __future__ import annotations
 
-import base64
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from changectl import traffic
-from changectl.core.digest import sha256
-from changectl.core.errors import HostCallError, Refused
 from changectl.core.history_events import DRAIN, UNDRAIN, intent, outcome
 from changectl.core.lease import outliving
 from changectl.core.out_of_service import left_out
 from changectl.traffic import Traffic
+from changectl.workflow.before_out import edit_out
 from changectl.workflow.emptied import prove_empty
 from changectl.workflow.gate import Gate, OpenGate
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds
-from changectl.workflow.post import Post, health, open_post, wrong_answer
+from changectl.workflow.post import Post, open_post
 from changectl.workflow.recorder import Recorder
-from changectl.workflow.spared import require_spare
+from changectl.workflow.switch import Switch
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
-
-PLAY_WITHIN = 300.0  # seconds
-USUAL_DRAIN = 60.0  # seconds that requests get to end, where the service does not say
-LOOK_EVERY = 0.5  # seconds
-TRIES = 2  # times that an upstream is taken over from its dead-man
 
 
 @dataclass
@@ -77,11 +68,6 @@ class Balancer:
         """The one of the time that it is out now."""
         return () if self._lease is None else (self._lease,)
 
-    def check(self) -> None:
-        """Everything that is looked at before it is taken out, without taking it out; see `Gate.check`."""
-        if self._lease is None:
-            self._edit(self._open())
-
     def out(self) -> None:
         """Take it out, and prove that nothing is under way there any more; see `Gate.out`."""
         if self._lease is not None and self._lease.over is not None:
@@ -101,7 +87,7 @@ class Balancer:
             if data is None:
                 return
             self._lease = lease
-            self._take_out(post, lease, *data)
+            self._take_out(lease, *data)
             self._prove(post)
         except (Exception, Interrupted):
             self._undo()
@@ -119,11 +105,11 @@ class Balancer:
         post, lease = self._open(), self._lease
         with self.tools.interrupts.shielded():
             try:
-                self._put_back(post, lease)
+                self._switch.put_back(lease)
             except BaseException:
                 self._unsure(lease)
                 raise
-            self._free(post, lease)
+            self._free(lease)
         self.tools.reporter.note(f"{self.target.name}: in service again at {post.address.name}")
 
     def _unsure(self, lease: HostLease) -> None:
@@ -134,79 +120,23 @@ class Balancer:
             self._lease = self.out_since = None
 
     def _edit(self, post: Post) -> tuple[bytes, bytes] | None:
-        """The balancer's file before and after; None: the instance is out already, and not by us."""
-        if self.way.file is None:
-            if not self.spared:
-                require_spare(post, self.target, self.way, b"", self.slots, self.tools)
-            self._require_fit(post)
-            return b"", b""
-        seen = post.file(self.way.file)
-        after = self.way.taken_out(seen.data)
-        if after is None:
+        fit = not (self.insisting or self.sick)
+        found = edit_out(post, self.target, self.way, self.tools, slots=self.slots, noticed=self.spared, fit=fit)
+        if found is None:
             text = f"{self.target.name} is out of service already ({self.way.file} says so): it stays as it is"
             self.tools.reporter.note(text)
-            return None
-        if not self.spared:
-            require_spare(post, self.target, self.way, seen.data, self.slots, self.tools)
-        self._require_fit(post)
-        return seen.data, after
-
-    def _require_fit(self, post: Post) -> None:
-        """What decides whether it may go back has to hold now, or it would stay out for good."""
-        wrong = "" if self.insisting or self.sick else wrong_answer(post, self.target, self.way.member)
-        if wrong:
-            text = f"{self.target.name} could not be put back into service: {post.address.name} asks it, and {wrong}"
-            raise Refused(f"{text}; it has to answer that host, without a token", reason="member_sick")
+        return found
 
     def _prove(self, post: Post) -> None:
-        prove_empty(post, self.target, self.way, self.recorder, self.tools, cut=self.insisting)
+        prove_empty(post, self.target, self.way, self.recorder, self.tools, cut=self.insisting or self.sick)
 
-    def _take_out(self, post: Post, lease: HostLease, before: bytes, after: bytes) -> None:
-        run, path = self._run(lease), self.way.file
-        body = {"host": self.target.name, "balancer": post.address.name, "upstream": post.upstream,
-                "member": self.way.member, "folder": lease.run, "path": path, "before_sha": sha256(before),
-                "after_sha": sha256(after)}  # fmt: skip
-        with self.tools.interrupts.shielded(), self.recorder.acting(DRAIN, body) as done:
-            post.ask("capture", {**run, "files": [path] if path else [], "manager": None})
-            variables: dict[str, Any] = {}
-            if path:
-                self._stage(post, run, after)
-                variables["changectl_write"] = {"path": path, "expect": sha256(before), "staged": sha256(after)}
-            wanted = self._traffic(post)
-            with lease.arming({"traffic": wanted, "only": [path] if path else []}) as arming:
-                arming.answers = self._play(post, lease, "take_out", wanted, {**variables, **arming.variables})
-            done.update(body, answers=[_short(answer) for answer in arming.answers])
+    def _take_out(self, lease: HostLease, before: bytes, after: bytes) -> None:
+        self._switch.take_out(lease, before, after)
         self.out_since = self.tools.clock.monotonic()
 
-    def _put_back(self, post: Post, lease: HostLease) -> None:
-        """The dead-man may have been faster, or somebody may have edited the very line: both are settled here."""
-        write: dict[str, Any] = {}
-        for left in reversed(range(TRIES + 1)):
-            body = {"host": self.target.name, "balancer": post.address.name, "upstream": post.upstream,
-                    "folder": lease.run, "path": self.way.file}  # fmt: skip
-            try:
-                with self.recorder.acting(UNDRAIN, body) as done:
-                    answers = self._play(post, lease, "put_back", self._traffic(post), write)
-                    lease.disarm("reverted")
-                    done.update(body, answers=[_short(answer) for answer in answers])
-                return
-            except HostCallError as error:
-                if not left:
-                    raise
-                if error.reason == "changed_by_other" and self.way.file and not write:
-                    write = self._mended(post, lease)
-                elif error.reason in ("lease_lost", "no_lease", "stale_generation"):
-                    lease.take()
-                else:
-                    raise
-
-    def _mended(self, post: Post, lease: HostLease) -> dict[str, Any]:
-        """Our word alone, out of a line that somebody else changed meanwhile."""
-        path = str(self.way.file)
-        found = post.ask("balancer", {"file": path})["file"]
-        data = self.way.put_back(base64.b64decode(found["content"]))
-        self._stage(post, self._run(lease), data)
-        return {"changectl_write": {"path": path, "expect": found["sha256"], "staged": sha256(data)}}
+    @property
+    def _switch(self) -> Switch:
+        return Switch(self._open(), self.target, self.way, self.recorder, self.tools)
 
     def _undo(self) -> None:
         """It was not taken out as asked: whatever of it was done is taken back; the dead-man does what fails here."""
@@ -223,11 +153,12 @@ class Balancer:
             self.tools.reporter.note(f"{self.target.name} is still out of service: {error}")
 
     def _adopt(self) -> None:
-        """Take over what an earlier part of this run left out; where the dead-man put it back, nothing is left."""
+        """Take over what this or an earlier run left out; where the dead-man put it back, nothing is left to do."""
         folder = self._left_out()
         if folder is None:
             return
-        lease = self._held(self._open(), folder)
+        post = self._open()
+        lease = self._held(post, folder)
         lease.armed = None
         lease.take()
         standing = lease.target.ask("standing", {"run": folder})
@@ -237,7 +168,10 @@ class Balancer:
             return
         lease.armed = False
         lease.give_back()
-        self._settled(folder, "the balancer's host put it back")
+        fired = standing.get("fired") or {}
+        who = "by hand" if fired.get("by") == "hand" else "by itself"
+        back = f"{post.address.name} put it back into service {who} at {fired.get('at')}"
+        self._settled(folder, back if fired else "nothing was switched")
 
     def _settled(self, folder: str, how: str) -> None:
         self.recorder.note(outcome(UNDRAIN), {"host": self.target.name, "folder": folder, "ok": True, "how": how})
@@ -251,26 +185,29 @@ class Balancer:
         if not self._adopted:
             return
         if self.way.file is None:
-            self._take_out(post, lease, b"", b"")
+            self._take_out(lease, b"", b"")
             self._prove(post)
         elif self.way.taken_out(post.file(self.way.file).data) is not None:
             with self.tools.interrupts.shielded():
                 lease.disarm("reverted")
                 self._settled(lease.run, "it serves already")
-                self._free(post, lease)
+                self._free(lease)
         self._adopted = False
 
-    def _free(self, post: Post, lease: HostLease) -> None:
+    def _free(self, lease: HostLease) -> None:
         """Its time out of service is over, on record at the balancer's host."""
-        with contextlib.suppress(Exception):  # what is left behind lies in a folder of ours
-            post.ask("forget", self._run(lease))
+        self._switch.forget(lease)
         lease.give_back()
         # Before a signal is raised: who goes back from here has to know that it serves.
         self._lease = self.out_since = None
 
     def _left_out(self) -> str | None:
-        found = left_out(self.tools.journal.events(self.recorder.run)).get(self.target.name)
-        return None if found is None else found.folder
+        """The folder on the balancer of the time that it is out by the record, whichever run took it out."""
+        target = self.target
+        own = left_out(self.tools.journal.events(self.recorder.run)).get(target.name)
+        found = own or self.tools.memory.out_of_service(target.service.service).get(target.name)
+        here = (self.way.host or target.address.name, self.way.place)
+        return found.folder if found is not None and (found.balancer, found.upstream) == here else None
 
     def _times(self) -> int:
         """How often this run took an instance out of service already."""
@@ -284,30 +221,6 @@ class Balancer:
     def _held(self, post: Post, folder: str) -> HostLease:
         seconds = outliving(lease_seconds(self.target, self.tools))
         return HostLease(post, self.recorder, self.tools, folder, seconds, silence_ends=not self.insisting)
-
-    def _traffic(self, post: Post) -> dict[str, Any]:
-        return {"member": self.way.member, "way": dict(self.way.way()),
-                "health": health(post, self.target, self.way.member)}  # fmt: skip
-
-    def _run(self, lease: HostLease) -> dict[str, Any]:
-        return {"run": lease.run, "generation": lease.generation}
-
-    def _stage(self, post: Post, run: Mapping[str, Any], data: bytes) -> None:
-        args = {**run, "sha256": sha256(data), "content": base64.b64encode(data).decode()}
-        post.ask("stage", args)
-
-    def _play(
-        self, post: Post, lease: HostLease, call: str, wanted: Mapping[str, Any], more: Mapping[str, Any]
-    ) -> list[Mapping[str, Any]]:
-        given = {
-            "changectl_call": call,
-            "changectl_upstream": post.upstream,
-            "changectl_run": lease.run,
-            "changectl_generation": lease.generation,
-            "changectl_traffic": dict(wanted),
-            **more,
-        }
-        return list(self.tools.playbooks.run("traffic", post.address, given, timeout=PLAY_WITHIN).answers)
 
 
 def gate_of(
@@ -325,8 +238,3 @@ def gate_of(
     if not way.controls:
         return OpenGate()
     return Balancer(target, way, recorder, tools, step_name, spared, slots, sick)
-
-
-def _short(answer: Mapping[str, Any]) -> dict[str, Any]:
-    plain = (str, int, float, bool)
-    return {key: value for key, value in answer.items() if isinstance(value, plain) or key in ("files", "workers")}

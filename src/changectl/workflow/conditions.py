@@ -13,6 +13,7 @@ from changectl.core.conditions import COMMAND, ENVIRONMENT, FILES, MODEL, PROGRA
 from changectl.core.digest import sha256
 from changectl.core.errors import Refused
 from changectl.core.level_size import STAGGER, LevelSize
+from changectl.core.measured_path import ENDPOINT, MeasuredPath, measured_path
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
 from changectl.core.plan import Plan
 from changectl.core.ports import HostAddress
@@ -48,6 +49,11 @@ class LoadPlan:
     requests: int | None
     seed: int
     caller: HostAddress | None = None  # the host that sends it; None: each instance's own
+    path: MeasuredPath = ENDPOINT
+
+    def endpoint(self, target: Target) -> str:
+        """Where the load is sent: the instance's own address, or the one that leads through the balancer."""
+        return target.endpoint if self.path == ENDPOINT else target.through_balancer
 
     def caller_name(self, target: Target) -> str:
         """The host that sends the load to an instance, as the inventory calls it."""
@@ -57,7 +63,7 @@ class LoadPlan:
         """The load generator's job; holds the token, so it goes through the door and nowhere else."""
         bearer = target.auth.get("bearer")
         return {
-            "endpoint": target.endpoint,
+            "endpoint": self.endpoint(target),
             "protocol": self.protocol,
             "headers": {"Authorization": f"Bearer {bearer}"} if bearer else {},
             "model": target.service.model.name or "default",
@@ -112,6 +118,7 @@ class LoadPlan:
             "length": f"{self.seconds:g} s" if self.requests is None else f"{self.requests} requests",
             "seed": self.seed,
             "protocol": self.protocol,
+            "path": self.path,
         }
 
 
@@ -137,6 +144,7 @@ def load_plan(
         requests=levels.requests(plan, service),
         seed=(own.seed if own.seed is not None else given.seed) or 0,
         caller=caller,
+        path=measured_path(plan, service),
     )
 
 
@@ -198,7 +206,7 @@ def fingerprint(contact: Contact, present: Present, load: LoadPlan | None, secre
         "boot": present.hello.boot_id,
         "limits": _text(process.limits) if process is not None else None,
         **present.caller,
-        "endpoint": target.endpoint,
+        "endpoint": target.endpoint if load is None else load.endpoint(target),
         "port_held_by_the_service": target.manager.owns_port(observed, target.endpoint),
         **(load.facts() if load is not None else {}),
     })  # fmt: skip

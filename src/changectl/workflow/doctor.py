@@ -32,7 +32,7 @@ def examine(patient: Patient, tools: Instruments) -> Examination:
     found = tuple(
         replace(check, figure=tools.clean(check.figure), todo=tools.clean(check.todo)) for check in checks(facts)
     )
-    return Examination(patient.host.name, patient.state_dir, found, facts.proof)
+    return Examination(patient.host.name, patient.state_dir, found, facts.proof, patient.sends_only)
 
 
 def _look(patient: Patient, tools: Instruments) -> Facts:
@@ -43,6 +43,7 @@ def _look(patient: Patient, tools: Instruments) -> Facts:
         password=tools.password or "ansible_become_password" in variables or "ansible_become_pass" in variables,
         unchecked=key_unchecked(variables),
         ended=tools.ended,
+        sends_only=patient.sends_only,
     )
     try:
         door = tools.doors.open(patient.host)
@@ -77,6 +78,8 @@ def _talk(patient: Patient, facts: Facts, door: Door, tools: Instruments) -> Fac
     try:
         greeting, clock, doubt = _hello(door, patient, tools)
         facts = replace(facts, greeting=greeting, clock=clock, clock_doubt=doubt)
+        if patient.sends_only:
+            return facts
         told = HostTold.read(ask(door, patient, "doctor", {}))
         left = [Leftover.read(item) for item in ask(door, patient, "leftovers", {}).get("items", ())]
         facts = replace(facts, told=told, leftovers=left)

@@ -10,10 +10,17 @@ from changectl.core.ports import Clock, Doors, HostAddress, Playbooks
 
 @dataclass(frozen=True)
 class Patient:
-    """A host, and the state folder of the services on it; None: the default one."""
+    """A host that is to be looked at.
+
+    Attributes:
+        host: which.
+        state_dir: the state folder of the services on it; None: the default one.
+        sends_only: nothing is ever changed there: it sends load, so it has to be reached and to have a Python.
+    """
 
     host: HostAddress
     state_dir: str | None = None
+    sends_only: bool = False
 
 
 @dataclass(frozen=True)

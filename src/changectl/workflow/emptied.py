@@ -25,7 +25,8 @@ def prove_empty(post: Post, target: Target, way: Traffic, recorder: Recorder, to
         way: what switched it.
         recorder: the journal of the run.
         tools: the ports.
-        cut: the configuration that runs there is not wanted: what it still serves in the end is cut.
+        cut: whether what it still has in the end is cut: the configuration that runs there is not wanted, or the engine
+            is sick and may never end anything.
 
     Raises:
         NotKept: requests did not end in time.
@@ -44,6 +45,8 @@ def prove_empty(post: Post, target: Target, way: Traffic, recorder: Recorder, to
             if waited >= allowed:
                 if not cut:
                     raise _not_empty(target, working, connected, allowed)
+                done.update(cut=True)
+                tools.reporter.note(f"{_still(target, working, connected, allowed)}: that is cut")
                 return
             tools.interrupts.check()
             tools.reporter.waiting(f"requests on {target.name} come to their end", elapsed=waited, expected=None)
@@ -52,12 +55,18 @@ def prove_empty(post: Post, target: Target, way: Traffic, recorder: Recorder, to
 
 
 def _not_empty(target: Target, working: float | None, connected: float | None, allowed: float) -> Exception:
+    text = _still(target, working, connected, allowed)
     if working is None and connected is None:
-        text = "neither the engine's counters nor connections tell whether requests are under way"
-        return Refused(f"{target.name}: {text}", reason="drain_unproven")
-    told = f"{working:g} requests in work" if working else f"{connected or 0:g} connections"
-    text = f"{target.name}: still {told} {allowed:.0f} s after it was taken out of service"
+        return Refused(text, reason="drain_unproven")
     return NotKept("not_drained", f"{text}, so it is not stopped; give them longer with `drain` in the service file")
+
+
+def _still(target: Target, working: float | None, connected: float | None, allowed: float) -> str:
+    if working is None and connected is None:
+        told = "neither the engine's counters nor connections tell whether requests are under way"
+    else:
+        told = f"still {working:g} requests in work" if working else f"still {connected or 0:g} connections"
+    return f"{target.name}: {told} {allowed:.0f} s after it was taken out of service"
 
 
 def _working(target: Target) -> float | None:

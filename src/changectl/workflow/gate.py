@@ -23,9 +23,6 @@ class Gate(Protocol):
     def leases(self) -> Sequence[HostLease]:
         """What is held where users are switched."""
 
-    def check(self) -> None:
-        """Raises Refused where it could not be taken out as things are now; nothing is changed."""
-
     def out(self) -> None:
         """Take it out, and prove that nothing is under way there any more.
 
@@ -48,9 +45,6 @@ class OpenGate:
     controls = False
     out_since: float | None = None
     leases: Sequence[HostLease] = ()
-
-    def check(self) -> None:
-        """Nothing to do."""
 
     def insist(self) -> None:
         """Nothing to do."""

@@ -73,6 +73,11 @@ class Hold:
     _log_end_known: bool = True
 
     @property
+    def leases(self) -> list[HostLease]:
+        """The one on its host, and those on what switches its users."""
+        return [self.lease, *self.gate.leases]
+
+    @property
     def host_run(self) -> dict[str, Any]:
         """Which run and generation a host call belongs to."""
         return self.target.with_state({"run": self.host_run_name, "generation": self.lease.generation})

@@ -38,6 +38,10 @@ class Leased(Protocol):
     def address(self) -> HostAddress:
         """The inventory host."""
 
+    @property
+    def promise(self) -> str:
+        """What its dead-man does when the lease is over, as the end of a sentence."""
+
     def with_state(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments of a host call, with what says where its records lie."""
 

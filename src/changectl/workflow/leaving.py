@@ -46,12 +46,11 @@ def watching(tools: Tools, leases: Callable[[], Iterable[HostLease]]) -> Iterato
 
 def _promise(lease: HostLease, tools: Tools) -> str:
     if lease.left is None:
-        return (
-            f"{lease.target.name}: if its dead-man is armed it restores; then: changectl recover {lease.recorder.run}"
-        )
+        text = f"{lease.target.name}: if its dead-man is armed it {lease.target.promise}"
+        return f"{text}; then: changectl recover {lease.recorder.run}"
     left = max(0.0, lease.left or 0.0)
     at = datetime.fromisoformat(tools.clock.now()) + timedelta(seconds=left)
     return (
-        f"{lease.target.name}: its dead-man restores the saved configuration in about {left:.0f} s, at "
+        f"{lease.target.name}: its dead-man {lease.target.promise} in about {left:.0f} s, at "
         f"{at:%H:%M:%S} UTC, unless it runs already; then: changectl recover {lease.recorder.run}"
     )

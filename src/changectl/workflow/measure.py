@@ -20,6 +20,7 @@ from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
 from changectl.workflow.contact import read_model
 from changectl.workflow.events import Look, hard_events, observations
+from changectl.workflow.path import require_path
 from changectl.workflow.sampling import Sampled, sampling
 from changectl.workflow.tools import Tools
 
@@ -79,11 +80,13 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         HostCallError, ContactLost: the host could not be asked. A load generator that failed is no error: the phase
             says that it is invalid.
         CallerLost: the host that sends the load is lost: there is no phase.
+        NotKept: the way through the balancer is cut, or led elsewhere: there is none either.
     """
     target, tools = attempt.target, attempt.tools
     before = Look(target.status(), HostFacts.read(target.host_answer()))
     which = {"phase": letter, "host": target.name, **({} if number is None else {"number": number})}
-    facts = {**which, "fresh_start": start.fresh, "levels": load.facts()["levels"], "caller": load.caller_name(target)}
+    facts = {**which, "fresh_start": start.fresh, "levels": load.facts()["levels"], "caller": load.caller_name(target),
+             "path": load.path}  # fmt: skip
     with attempt.recorder.acting("measure", facts) as outcome:
         outcome.update(which)
         with _watched(attempt, load, outcome) as seen:
@@ -93,6 +96,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         pages, log = target.pages(answer=False), [*start.log, *status.log]
         capacity = target.engine.capacity(pages, log)
         parsed = list(parse_records(sent.records.splitlines()))
+        require_path(target, load, parsed, seen)
         basis = Basis(
             load.sizes,
             target.service.slo,

@@ -19,6 +19,7 @@ from changectl.workflow.events import Look, hard_events, observations
 from changectl.workflow.measure import present_at
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.target import Target
+from changectl.workflow.traffic import back_in_service, out_of_service
 from changectl.workflow.trial import Acceptance, Trial, declared, prove_effect, recorded, run_checks, started
 
 LOOK = 2.0  # seconds between two looks at the process
@@ -26,6 +27,8 @@ LOOK = 2.0  # seconds between two looks at the process
 
 def observe_change(attempt: Attempt, acceptance: Acceptance, seconds: float) -> Trial:
     """Change one instance and judge it by what its users sent before and after.
+
+    With traffic control it is out of service for its restart alone.
 
     Args:
         attempt: the instance.
@@ -35,6 +38,7 @@ def observe_change(attempt: Attempt, acceptance: Acceptance, seconds: float) -> 
     Raises:
         NotKept: nothing could be told from the saved configuration (then nothing was written), or the change did not
             start, did not arrive, moved something else, or failed the operator's checks.
+        Refused: it could not be taken out of service; nothing was written.
         ChangectlError: it could not be carried out.
     """
     before, as_saved = _observe(attempt, "A", seconds, attempt.contact.status.whole_log)
@@ -42,9 +46,11 @@ def observe_change(attempt: Attempt, acceptance: Acceptance, seconds: float) -> 
         text = f"{attempt.target.name}: nothing could be told from live traffic, so the change was not tried there: "
         hint = "observe longer (`effort: {observe: 1h}`), or let load be sent (`effort: quick`)"
         raise NotKept(BASELINE_INVALID, f"{text}{'; '.join(reasons)}. What to do: {hint}")
+    out_of_service(attempt)
     attempt.change()
     ready = started(attempt, "the new configuration")
     prove_effect(attempt, ready)
+    back_in_service(attempt)  # the dead-man stays armed: nothing is judged yet
     after, as_changed = _observe(attempt, "B", seconds, ready.log)
     run_checks(attempt, acceptance)
     service, step = attempt.target.service, acceptance.step

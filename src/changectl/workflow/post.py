@@ -31,6 +31,11 @@ class Post:
         """Not the host's own name: other records of that host are about other things."""
         return f"{self.address.name} (upstream {self.upstream})"
 
+    @property
+    def promise(self) -> str:
+        """What its dead-man does."""
+        return "puts the instance back into service once it answers"
+
     def with_state(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """The host program keeps a folder for each upstream."""
         return {**args, "upstream": self.upstream}
@@ -76,11 +81,12 @@ def open_post(target: Target, way: Traffic, tools: Tools) -> Post:
     """Open the door to the host that switches an instance. Raises Refused, ContactLost."""
     if way.host is None:
         return Post(target.address, way.place, tools.doors.open(target.address))
-    found = tools.inventory.hosts(way.host)
-    if len(found) != 1:
-        text = f"traffic names {way.host}, which is no single host of the inventory, or which --limit leaves out"
-        raise Refused(text, reason="no_balancer")
-    return Post(found[0], way.place, tools.doors.open(found[0]))
+    address = tools.inventory.host(way.host)  # whatever --limit says: it is not what is changed
+    if address is None:
+        text = f"`traffic` of service {target.service.service} names {way.host}, which is no host of the inventory"
+        raise Refused(f"{text}: write the name of one there, not of a group", reason="no_balancer")
+    tools.secrets.learn_host(address.variables, None)
+    return Post(address, way.place, tools.doors.open(address))
 
 
 def seen_from(post: Post, target: Target, member: str | None) -> str:

@@ -12,12 +12,16 @@ from changectl import probes
 from changectl.core.caller import CallerSeen
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError
+from changectl.core.leaving import Leaving
+from changectl.core.measured_path import ENDPOINT
 from changectl.core.measurement import parse_records
 from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
 from changectl.core.precheck import CheckResult, Situation
+from changectl.workflow.before_out import leaving
 from changectl.workflow.calling import CallerLost, calling
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Contact
+from changectl.workflow.live_load import live_load
 from changectl.workflow.locate import read_by_engine
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
@@ -29,14 +33,35 @@ T = TypeVar("T")
 
 
 def check(
-    contact: Contact, tools: Tools, *, starts: int, capture: Capture | None, preview: bool, load: LoadPlan | None
+    contact: Contact,
+    tools: Tools,
+    *,
+    starts: int,
+    capture: Capture | None,
+    preview: bool,
+    load: LoadPlan | None,
+    noticed: bool = False,
 ) -> list[CheckResult]:
-    """Run every pre-check; what cannot be read counts as not known, and the check says so."""
+    """Run every pre-check; what cannot be read counts as not known, and the check says so.
+
+    Args:
+        contact: the instance and the change.
+        tools: the ports.
+        starts: how often it is started in a row.
+        capture: what was saved; None: nothing was.
+        preview: whether it is only looked at.
+        load: what is sent; None: nothing is.
+        noticed: whether the plan allows that users notice it when the instance is out of service.
+    """
     situation = _situation(contact, tools, starts)
     if load is not None:
         situation = replace(situation, quality_prompts=load.quality_prompts, workload=load.workload)
     caller = _caller(contact.target, load, tools)
-    return probes.run_all(replace(situation, capture=capture, preview=preview, caller=caller))
+    target, slots = contact.target, contact.target.engine.capacity(contact.pages).slots
+    idle = contact.changes_nothing  # it is only looked at
+    out = Leaving() if idle else leaving(target, tools, slots=slots, noticed=noticed, sick=bool(contact.sick))
+    live = _or_none(lambda: live_load(target, None if idle else load, tools))
+    return probes.run_all(replace(situation, capture=capture, preview=preview, caller=caller, leaving=out, live=live))
 
 
 def _caller(target: Target, load: LoadPlan | None, tools: Tools) -> CallerSeen:
@@ -44,7 +69,7 @@ def _caller(target: Target, load: LoadPlan | None, tools: Tools) -> CallerSeen:
     if load is None:
         return CallerSeen("")
     name = load.caller_name(target)
-    if load.caller is None or name == target.address.name:
+    if load.path == ENDPOINT and (load.caller is None or name == target.address.name):
         return CallerSeen(name, own=True)
     try:
         with calling(target, load.caller, tools) as caller:
@@ -55,7 +80,14 @@ def _caller(target: Target, load: LoadPlan | None, tools: Tools) -> CallerSeen:
     except HostCallError as error:
         return CallerSeen(name, trouble=str(error))
     tried = next(iter(parse_records(sent.records.splitlines())), None)
-    return CallerSeen(name, python=python, address=sent.summary.get("source"), tried=tried, failure=sent.failure)
+    return CallerSeen(
+        name,
+        python=python,
+        address=sent.summary.get("source"),
+        tried=tried,
+        failure=sent.failure,
+        endpoint=load.endpoint(target),
+    )
 
 
 def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:

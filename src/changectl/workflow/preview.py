@@ -186,7 +186,8 @@ def _instance(
     if not contact.changes_nothing:
         assert_from(contact)
     starts = order.plan.effort.starts_in_a_row(len(order.placed))
-    checks = check(contact, tools, starts=starts, capture=None, preview=True, load=load)
+    noticed = order.plan.outage is not None
+    checks = check(contact, tools, starts=starts, capture=None, preview=True, load=load, noticed=noticed)
     edit = contact.edit
     return InstancePreview(
         instance=target.name,

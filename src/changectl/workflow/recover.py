@@ -114,7 +114,7 @@ def _settled(
     if order.reverts:  # whoever wanted it back wants it still
         return replace(take_back(revert, placed, None, tools, recorder, uncertain=True), reason=RECOVERED), {}
     holds = holds_of(revert, placed, tools, recorder, doors)
-    doors.enter_context(watching(tools, lambda: [hold.lease for hold, _ in holds]))
+    doors.enter_context(watching(tools, lambda: [lease for hold, _ in holds for lease in hold.leases]))
     found = {}
     for hold, edit in holds:
         doors.callback(hold.lease.give_back)

@@ -40,7 +40,6 @@ def roll_out(run: StepRun) -> None:
         if number > 1:
             _require_others(run, attempt)
         _announce(run, attempt, number)
-        out_of_service(attempt)
         trial = run.trials[attempt.target.name] = _look(run, attempt, several=several)
         if trial.judgement is not None:
             _require_good(run, trial.judgement)
@@ -81,10 +80,12 @@ def hardware_of(contact: Contact) -> Hardware:
 def _look(run: StepRun, attempt: Attempt, *, several: bool) -> Trial:
     """Change one instance and judge it, as far as it takes there."""
     acceptance = run.acceptance
+    seconds = acceptance.plan.effort.observed_for
+    if seconds is not None and acceptance.incident is None:
+        return observe_change(attempt, acceptance, seconds)  # its users are what is looked at: out for the start alone
+    out_of_service(attempt)
     if acceptance.incident is not None:
         return mend(attempt, acceptance, acceptance.incident)
-    if (seconds := acceptance.plan.effort.observed_for) is not None:
-        return observe_change(attempt, acceptance, seconds)
     first = attempt is run.attempts[0]
     if not first and look_at(_unlike(run, attempt), first=False) == "short":
         acceptance = replace(acceptance, plan=acceptance.plan.model_copy(update={"effort": Effort(QUICK)}))

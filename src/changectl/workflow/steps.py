@@ -12,7 +12,7 @@ from changectl.core.incident import INCIDENT
 from changectl.core.judgement import Verdict
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
-from changectl.core.precheck import refusal
+from changectl.core.precheck import CheckResult, reason, refusal
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt, host_run_name
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
@@ -114,9 +114,12 @@ def _recorded(run: StepRun, ending: Ending) -> Ending:
 
 
 def _attempt(run: StepRun, contact: Contact) -> Attempt:
-    acceptance = run.acceptance
-    spared = acceptance.plan.outage is not None or acceptance.incident is not None
-    return Attempt.of(contact, run.leases[contact.target.name], run.recorder, run.tools, spared=spared)
+    return Attempt.of(contact, run.leases[contact.target.name], run.recorder, run.tools, spared=_noticed(run))
+
+
+def _noticed(run: StepRun) -> bool:
+    """Whether users may notice it when an instance is out of service."""
+    return run.acceptance.plan.outage is not None or run.acceptance.incident is not None
 
 
 def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
@@ -149,26 +152,32 @@ def _lease(run: StepRun, target: Target, doors: ExitStack) -> None:
 
 def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
     """Every pre-check on every instance; all are recorded before any refusal."""
-    failing = []
+    failing: list[str] = []
+    refusing: list[CheckResult] = []
     incident = run.acceptance.incident
     starts = 2 if incident else run.acceptance.plan.effort.starts_in_a_row(len(contacts))
     captures = {attempt.target.name: attempt.captured for attempt in run.attempts}
     for contact in contacts:
         capture = captures.get(contact.target.name)
         results = check(
-            contact, run.tools, starts=starts, capture=capture, preview=capture is None, load=run.acceptance.load
+            contact,
+            run.tools,
+            starts=starts,
+            capture=capture,
+            preview=capture is None,
+            load=run.acceptance.load,
+            noticed=_noticed(run),
         )
         results = without_waived(contact, results, run.tools) if incident else results
         run.recorder.note("precheck", {"host": contact.target.name, "results": [
             {"name": result.name, "level": result.level, "state": result.state, "figure": result.figure,
              "detail": run.tools.secrets.redactor.text(result.detail)} for result in results]})  # fmt: skip
         failing += [f"{contact.target.name}: {line}" for line in refusal(results)]
+        refusing += results
     if failing:
-        raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in failing), reason="precheck_failed")
+        raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in failing), reason=reason(refusing))
     for attempt in run.attempts:
         attempt.require_restorable()
-        if incident is None:
-            attempt.gate.check()
 
 
 def _kept(run: StepRun) -> Ending:

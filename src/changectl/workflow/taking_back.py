@@ -21,6 +21,7 @@ from changectl.workflow.leaving import watching
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import LEFT, REVERTED, UNVERIFIED, Restored, bring_back
 from changectl.workflow.revert_order import KeptEdit, Revert
+from changectl.workflow.settled_traffic import settle
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
@@ -44,7 +45,7 @@ def take_back(
     """
     with ExitStack() as doors:
         holds = holds_of(order, placed, tools, recorder, doors)
-        doors.enter_context(watching(tools, lambda: [hold.lease for hold, _ in holds]))
+        doors.enter_context(watching(tools, lambda: [lease for hold, _ in holds for lease in hold.leases]))
         waiting = _changed(holds, later)
         if later:
             _refuse_other_files(holds, later)
@@ -53,8 +54,31 @@ def take_back(
             _stand_down_others(holds, waiting)
         if not waiting:
             return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
+        out = _out_already(order, waiting, placed, tools, recorder, uncertain=uncertain)
+        waiting.sort(key=lambda pair: pair[1].instance not in out)  # who serves goes out last
         with tools.interrupts.ignored():
-            return _bring_all_back(waiting)
+            return _bring_all_back(waiting, out)
+
+
+def _out_already(
+    order: Revert, waiting: Sequence[tuple[Hold, KeptEdit]], placed: Sequence[Placed], tools: Tools,
+    recorder: Recorder, *, uncertain: bool,
+) -> set[str]:  # fmt: skip
+    """The instances that an earlier run left out of service, and that are not in again by now.
+
+    Raises:
+        Refused: one is out that is not to be brought back itself: whatever serves instead of it stays.
+    """
+    own = {edit.instance for _, edit in waiting}
+    told = settle(placed, recorder, tools, but=own)
+    out = set(tools.memory.out_of_service(order.service))
+    if (others := sorted(out - own)) and not uncertain:
+        names, first = ", ".join(others), waiting[0][1].instance
+        text = f"{names} is out of service, so {first} was not taken out, too{told}"
+        raise Refused(
+            f"{text}\nSee `changectl status {order.service}`; mend that, then revert again", reason="others_out"
+        )
+    return out
 
 
 def _stand_down_others(holds: Sequence[tuple[Hold, KeptEdit]], waiting: Sequence[tuple[Hold, KeptEdit]]) -> None:
@@ -171,13 +195,13 @@ def _first_saved(holds: Sequence[tuple[Hold, KeptEdit]], done: set[str]) -> list
     return [pair for instance, pair in first.items() if instance not in done]
 
 
-def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
+def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]], out: set[str]) -> Ending:
+    """One after the other; `out`: those that are out of service, and grow by who could not be put back."""
     ends: list[Restored] = []
-    out: set[str] = set()  # instances that are back, and could not be put back into service
     left = [edit.instance for _, edit in waiting]
     waiting[0][0].lease.take()  # refused here, nothing was done yet
     for hold, edit in waiting:
-        if out - {edit.instance}:
+        if ends and out - {edit.instance}:
             break  # never are two of them out at a time
         try:
             end = bring_back(hold)
@@ -188,7 +212,7 @@ def _bring_all_back(waiting: Sequence[tuple[Hold, KeptEdit]]) -> Ending:
             raise LeftToHost(f"{end.detail}\nWhen it answers again: changectl recover {hold.recorder.run}")
         ends.append(end)
         left.remove(edit.instance)
-        out = {edit.instance} if end.still_out else set()
+        out = out - {edit.instance} | ({edit.instance} if end.still_out else set())
         if end.outcome != REVERTED:
             break
     worst = UNVERIFIED if left and ends[-1].outcome == REVERTED else ends[-1].outcome

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from changectl.core.engine import Engine, Pages, ProbeRequest, pages_from
+from changectl.core.errors import Refused
 from changectl.core.manager import Manager
 from changectl.core.observed import Hello, Model, Observed, ProcessFacts, Status
 from changectl.core.ports import Door, HostAddress, Progress
@@ -32,6 +33,11 @@ class Target:
     door: Door
 
     @property
+    def promise(self) -> str:
+        """What its dead-man does."""
+        return "restores the saved configuration"
+
+    @property
     def manager_argument(self) -> dict[str, Any]:
         """The manager as host calls take it."""
         return self.service.manager.as_host_argument()
@@ -41,6 +47,19 @@ class Target:
         """The endpoint's port."""
         parts = urlsplit(self.endpoint)
         return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+    @property
+    def through_balancer(self) -> str:
+        """The base URL that leads through the balancer to this instance alone.
+
+        Raises:
+            Refused: its service declares none.
+        """
+        declared = self.service.instances
+        found = declared[0].through_balancer if isinstance(declared, tuple) else declared.each.through_balancer
+        if found is None:
+            raise Refused(f"{self.name} has no `through_balancer`", reason="no_path")
+        return found
 
     @property
     def auth(self) -> dict[str, str]:

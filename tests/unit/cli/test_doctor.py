@@ -32,6 +32,7 @@ model: {{path: /srv/m.gguf, name: chat}}
 conditions: {{workload: w.jsonl, levels: {{low: 1 stream}}}}
 {more}
 """
+TRAFFIC = "traffic: {nginx: {host: gpu2, file: /etc/nginx/c.conf, upstream: chat, member: '192.0.2.1:80'}}"
 
 
 @pytest.fixture
@@ -66,6 +67,16 @@ def test_with_services_it_is_their_hosts_with_their_state_folders(place: Path) -
 
     assert chosen() == [("gpu1", "/data/changectl"), ("gpu2", "/data/changectl"), ("gpu2", "/srv/state")]
     assert chosen("other") == [("other", "/data/changectl")]
+
+
+def test_what_switches_users_and_what_sends_load_belongs_to_a_service_too(place: Path) -> None:
+    more = f"state_dir: /srv/state\ncaller: other\n{TRAFFIC}"
+    service(place, "chat", "gpu1", more)
+    project = find_project(Path.cwd(), Path("hosts.yml"))
+    found = patients([], project, AnsibleInventory(Path(project.inventory), playbooks_folder()), [].append)
+
+    seen = {(one.host.name, one.state_dir, one.sends_only) for group in found for one in group}
+    assert seen == {("gpu1", "/srv/state", False), ("gpu2", None, False), ("other", None, True)}
 
 
 def test_groups_hosts_and_the_limit_narrow_it_down(place: Path) -> None:

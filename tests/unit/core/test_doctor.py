@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from changectl.core.doctor import NAMES, Examination, checks, exit_code, sudo_todo
+from changectl.core.doctor import NAMES, SENDING, Examination, checks, exit_code, sudo_todo
 from changectl.core.doctor_facts import Check, Facts, Greeting, HostTold, Leftover, Proof, key_unchecked
 from changectl.core.errors import HostCallError
 
@@ -48,6 +48,13 @@ def systemd(**facts: Any) -> Facts:
 
 def left(**facts: Any) -> Facts:
     return replace(SOUND, leftovers=[Leftover(**facts)])
+
+
+def test_a_sudo_that_fails_is_in_the_way_of_sending_load_too() -> None:
+    facts = replace(SOUND, trouble="sudo", said="a password is required", told=None, proof=None, sends_only=True)
+
+    assert [check.name for check in checks(facts) if check.state == "failed"] == ["sudo"]
+    assert {check.name for check in checks(replace(SOUND, sends_only=True))} == set(SENDING)
 
 
 def found(facts: Facts, name: str) -> Check:

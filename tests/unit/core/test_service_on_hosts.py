@@ -149,6 +149,25 @@ def test_a_group_is_no_caller() -> None:
     assert "not of a group" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("way", "key"),
+    [
+        ('{nginx: {host: HOST, file: /etc/nginx/c.conf, upstream: chat, member: "h:80"}}', "nginx"),
+        ("{command: {out: /bin/out, in: /bin/in, host: HOST}}", "command"),
+    ],
+)
+def test_a_balancer_that_the_inventory_does_not_know_is_named_before_any_host_is_asked(way: str, key: str) -> None:
+    def switched_by(host: str) -> str:
+        return f"{SERVICE}traffic: {way.replace('HOST', host)}\n"
+
+    with pytest.raises(InputError, match=f"traffic/{key}/host: the inventory has no host `lb`") as caught:
+        check_names(read_service(switched_by("lb")), ["gpu", "lb1"])
+
+    assert "did you mean `lb1`?" in str(caught.value)
+    check_names(read_service(switched_by("lb1")), ["gpu", "lb1"])
+    check_names(read_service(switched_by('"{{ lb }}"')), ["gpu"])
+
+
 def test_no_host_left_is_a_mistake() -> None:
     with pytest.raises(InputError, match="no host is left of `gpu`"):
         place(read_service(SERVICE), inventory())

@@ -11,6 +11,8 @@ from tests.unit.engines.support import llamacpp_pages, text
 from changectl import engines, managers
 from changectl.core.caller import CallerSeen
 from changectl.core.engine import Page
+from changectl.core.leaving import Leaving
+from changectl.core.live_load import LiveLoad
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, Seen, Situation, ThreeValues
 
@@ -114,6 +116,8 @@ def situation(**changed: Any) -> Situation:
         help=Help.read({"text": text("llamacpp", "help.txt"), "exit_status": 0}),
         unit_verify=UnitVerify(before=["old warning"], after=["old warning"]),
         caller=CallerSeen("gpu1", own=True),
+        leaving=Leaving(),
+        live=LiveLoad("its users may feel it"),
         capture=Capture.read({"restorable": True, "problems": [], "files": {UNIT: {"sha256": "aa"}}}),
         model=model(),
     )

@@ -26,8 +26,11 @@ from changectl import engines, managers, probes
 from changectl.core.caller import CallerSeen
 from changectl.core.engine import Page
 from changectl.core.errors import InputError
+from changectl.core.leaving import Leaving
+from changectl.core.live_load import LiveLoad
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, CheckState, Seen, Situation, ThreeValues, refuses
+from changectl.core.units import LevelLoad
 
 VLLM = engines.load("vllm")
 OWN = "/etc/chat.yaml"  # read by the engine itself
@@ -260,6 +263,10 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
     ("quality_prompts", "unknown", {"setting": ENGINE.setting("cache-type-k"), "quality_prompts": None}),
     ("quality_prompts", "not_applicable", {"setting": ENGINE.setting("parallel"), "quality_prompts": 0}),
     ("quality_prompts", "not_applicable", {"setting": None, "quality_prompts": 0}),
+    ("out_of_service", "failed", {"leaving": Leaving("nginx on lb1", "it is the last one", "last_member")}),
+    ("out_of_service", "unknown", {"leaving": None}),
+    ("live_load", "failed", {"live": LiveLoad("", {"low": LevelLoad(streams=1)}, 60, 9, 9, 3)}),
+    ("live_load", "unknown", {"live": None}),
     ("caller", "failed", {"caller": CallerSeen("c1", trouble="no route to host")}),
     ("caller", "unknown", {"caller": CallerSeen("c1")}),
     ("caller", "unknown", {"caller": None}),
@@ -270,6 +277,8 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
 # What a healthy service without a GPU answers where it is not "passed".
 OTHERWISE: dict[str, CheckState] = {
     "caller": "not_applicable",
+    "live_load": "not_applicable",
+    "out_of_service": "not_applicable",
     "gpu_memory": "not_applicable",
     "driver_library": "not_applicable",
     "named_by_service": "not_applicable",

@@ -124,3 +124,34 @@ def test_what_trials_found_out_about_noise_is_kept_once_for_a_trial_that_went_on
     store.journal.append("r6", "verdict", {"verdict": "improved", "noise": {"found": {"measured": 3}}})
 
     assert [one.run for one in RunMemory(store.journal, store.records).learned()] == ["r2", "r3"]
+
+
+def out_of_service(store: Store, service: str = "chat") -> dict[str, str]:
+    found = RunMemory(store.journal, store.records).out_of_service(service)
+    return {name: one.folder for name, one in found.items()}
+
+
+def taken_out(store: Store, run: str, host: str, folder: str) -> None:
+    body = {"host": host, "balancer": "lb1", "upstream": "chat", "folder": folder}
+    store.journal.append(run, "drain.intent", body, step=1)
+
+
+def test_what_a_run_left_out_of_service_is_known_until_a_later_one_put_it_back(store: Store) -> None:
+    store.journal.append("r1", "run.opened", {"service": "chat"})
+    taken_out(store, "r1", "gpu1", "r1.1.1")
+    taken_out(store, "r1", "gpu2", "r1.1.2")
+    assert out_of_service(store) == {"gpu1": "r1.1.1", "gpu2": "r1.1.2"}
+    assert out_of_service(store, "other") == {}
+
+    store.journal.append("r2", "run.opened", {"service": "chat"})
+    back = {"host": "gpu1", "folder": "r1.1.1", "ok": True, "how": "lb1 put it back into service by itself"}
+    store.journal.append("r2", "undrain.outcome", back)
+    assert out_of_service(store) == {"gpu2": "r1.1.2"}
+
+
+def test_a_later_run_that_takes_the_same_instance_out_found_it_in_service(store: Store) -> None:
+    for run in ("r1", "r2"):
+        store.journal.append(run, "run.opened", {"service": "chat"})
+        taken_out(store, run, "gpu1", f"{run}.1.1")
+
+    assert out_of_service(store) == {"gpu1": "r2.1.1"}
