@@ -14,6 +14,7 @@ from changectl.core.host_window import HostWindow, Json, Spread, host_window, sp
 from changectl.core.records import Record
 
 NO_SAMPLES = "no sample was taken"
+NO_LOOK = "no look fell into the load"
 _GAUGES = [row.name for row in CANONICAL if row.kind == "gauge" and row.name != "process_start"]
 
 
@@ -42,7 +43,7 @@ class Activity:
 
     Attributes:
         engine: growth of its counters and times over the whole phase, the warm-up included.
-        gauges: what stood on its page at each look.
+        gauges: what stood on its page at each look that fell into the load.
         gauges_missing: gauge -> why there is none.
         host: rates, peaks and counts.
         looks: how often the host was looked at, and what that cost.
@@ -77,13 +78,15 @@ def activity(table: MetricTable, model: str | None, pages: tuple[Page | None, Pa
         table: what the engine exposes.
         model: the name of the measured one.
         pages: its metrics page before and after the load.
-        looks: what was seen meanwhile.
+        looks: what was seen meanwhile; the first was taken before the load began, and the last when it was over.
     """
     before, after = (read_page(table, page, model) for page in pages)
-    seen = [read_page(table, _page(look["page"]), model) for look in looks.looks if look.get("page")]
+    under_load = looks.looks[1:-1]
+    unseen = NO_LOOK if looks.looks and not under_load else NO_SAMPLES
+    seen = [read_page(table, _page(look["page"]), model) for look in under_load if look.get("page")]
     gauges = {name: figure for name in _GAUGES if (figure := _gauge(seen, name)) is not None}
     last = seen[-1].missing if seen else {}
-    missing = {name: last.get(name) or _unseen(after, name) for name in _GAUGES if name not in gauges}
+    missing = {name: last.get(name) or after.missing.get(name) or unseen for name in _GAUGES if name not in gauges}
     host = host_window(looks.looks, looks.missing, looks.threads)
     return Activity(window(before, after), gauges, missing, host, looks)
 
@@ -94,8 +97,3 @@ def _page(answer: Json) -> Page:
 
 def _gauge(pages: Sequence[EnginePage], name: str) -> Spread | None:
     return spread([value for page in pages if (value := page.value(name)) is not None])
-
-
-def _unseen(page: EnginePage, name: str) -> str:
-    """What the engine exposes but no look has."""
-    return page.missing.get(name) or NO_SAMPLES
