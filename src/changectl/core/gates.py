@@ -141,6 +141,10 @@ def unequal_work(old: LevelMeasurement, new: LevelMeasurement) -> str | None:
     ratio = work_ratio(old, new, 1)
     if ratio is not None and not OUTPUT_BAND[0] <= ratio <= OUTPUT_BAND[1]:
         return f"the same prompts got {ratio:.2f} times the output tokens at {old.name}"
+    lost = abs(new.not_sent_share - old.not_sent_share)
+    if lost > FINISH_SHARE and abs(new.not_sent - old.not_sent) > FINISH_REQUESTS:
+        figures = f"{old.not_sent} before, {new.not_sent} after"
+        return f"turns that could not be sent, the one before having got no good answer, at {old.name}: {figures}"
     if not old.ok or not new.ok:
         return None
     for reason in sorted(old.finish.keys() | new.finish.keys()):

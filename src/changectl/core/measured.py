@@ -24,8 +24,9 @@ class LevelMeasurement:
 
     Attributes:
         name: the level's name.
-        n: scheduled requests.
+        n: scheduled requests, those left out that could not be sent.
         ok: requests with a good answer.
+        not_sent: turns of conversations that were due and never sent, the one before having no good answer in time.
         failures: class of failure -> count.
         latency: metric -> statistic -> seconds; infinity: unbounded, because too many requests failed.
         far: metric -> good answers that took more than twice their median; empty: an older program did not count them.
@@ -53,6 +54,7 @@ class LevelMeasurement:
     name: str
     n: int
     ok: int
+    not_sent: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
     latency: Mapping[str, Statistics] = field(default_factory=dict)
     far: Mapping[str, int] = field(default_factory=dict)
@@ -84,6 +86,11 @@ class LevelMeasurement:
     def failure_share(self) -> float | None:
         """Share of scheduled requests without a good answer; None without requests."""
         return self.failed / self.n if self.n else None
+
+    @property
+    def not_sent_share(self) -> float:
+        """Share of what was due that could not be sent."""
+        return self.not_sent / (self.n + self.not_sent) if self.not_sent else 0.0
 
     @property
     def empty_share(self) -> float | None:

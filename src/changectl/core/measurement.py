@@ -16,7 +16,7 @@ from changectl.core.level_size import LevelSize
 from changectl.core.measured import LevelMeasurement, Measurement, Statistics, Work
 from changectl.core.metrics import Guard
 from changectl.core.record_lines import parse_records
-from changectl.core.records import OK, Record
+from changectl.core.records import NOT_SENT, OK, Record
 
 if TYPE_CHECKING:
     from changectl.core.durations import Figures, Marks
@@ -67,7 +67,9 @@ def _gaps(level: str, members: Sequence[Record]) -> list[str]:
     return []
 
 
-def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo: Sequence[Guard]) -> LevelMeasurement:
+def _summarise_level(name: str, due: Sequence[Record], size: LevelSize, slo: Sequence[Guard]) -> LevelMeasurement:
+    members = [record for record in due if record.cls != NOT_SENT]
+    not_sent = len(due) - len(members)
     good = [record for record in members if record.cls == OK]
     failed = len(members) - len(good)
     window = _window(members)
@@ -80,6 +82,7 @@ def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo:
         name=name,
         n=len(members),
         ok=len(good),
+        not_sent=not_sent,
         failures=dict(sorted(Counter(record.cls for record in members if record.cls != OK).items())),
         latency={metric: _latency(answered.values(metric), len(good), failed) for metric in DURATIONS},
         far={metric: statistics.far(answered.values(metric)) for metric in DURATIONS},
@@ -97,7 +100,7 @@ def _summarise_level(name: str, members: Sequence[Record], size: LevelSize, slo:
         streams=size.load.streams,
         asked_seconds=size.lasts if size.requests is None else None,
         planned_rate=size.rate,
-        sent_rate=_sent_rate(members, size),
+        sent_rate=_sent_rate(members, size, not_sent),
         in_flight_mean=under_way.mean,
         in_flight_most=under_way.most,
         goodput=goodput(answered, len(members), latency_limits(slo, name)),
@@ -142,13 +145,16 @@ def _lag(sent: Durations) -> float | None:
     return statistics.percentile(lags, 99) if len(lags) >= statistics.MINIMUM["p99"] else lags[-1]
 
 
-def _sent_rate(members: Sequence[Record], size: LevelSize) -> float | None:
-    """Requests per second that an open level really began: being late at its end, it took so much longer for them."""
+def _sent_rate(members: Sequence[Record], size: LevelSize, not_sent: int) -> float | None:
+    """Requests per second that an open level really began: being late at its end, it took so much longer for them.
+
+    Those that could not be sent are no doing of the sender.
+    """
     begun = [record.t_start for record in members if record.t_start is not None]
     if size.rate is None or not size.lasts or not begun:
         return None
     overrun = (max(begun) - max(record.t_planned for record in members)) / 1e9
-    return len(begun) / (size.lasts + overrun) if size.lasts + overrun > 0 else None
+    return (len(begun) + not_sent) / (size.lasts + overrun) if size.lasts + overrun > 0 else None
 
 
 def _per_prompt(good: Sequence[Record], answered: Durations) -> dict[str, Work]:

@@ -10,6 +10,7 @@ from changectl.core.durations import Durations
 OK = "ok"
 EMPTY = "empty"
 UNEXPECTED = "unexpected"  # a whole answer without the text that the workload says has to be in it
+NOT_SENT = "not_sent"  # a later turn of a conversation that ended before: it was due, and there was nothing to answer
 CLIENT_LIMIT = "client_limit"  # the sender's own host had no room for the request: not the service's failure
 
 NO_WAY = frozenset({"connect_timeout", "connect_error"})  # the network's doing, or that of a host which is gone

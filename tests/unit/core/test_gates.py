@@ -8,6 +8,7 @@ import pytest
 from tests.unit.core.test_verdict import failing, level, phase
 
 from changectl.core.baseline import advice, unusable
+from changectl.core.gates import unequal_work
 from changectl.core.judgement import Verdict
 from changectl.core.measured import LevelMeasurement, Measurement
 from changectl.core.verdict import judge_quick
@@ -111,3 +112,14 @@ def test_records_of_before_these_figures_were_kept_are_still_read_and_judged() -
 
     assert old == phase()
     assert judge_quick(old, old).verdict is Verdict.NO_GROSS_HARM
+
+
+@pytest.mark.parametrize(("lost", "told"), [((0, 3), True), ((0, 2), False), ((3, 3), False), ((4, 0), True)])
+def test_turns_that_only_one_side_could_be_asked_are_unequal_work(lost: tuple[int, int], *, told: bool) -> None:
+    before, after = (level(not_sent=number) for number in lost)
+
+    reason = unequal_work(before, after)
+
+    assert (reason is not None) is told
+    if reason:
+        assert reason.endswith(f"at normal: {lost[0]} before, {lost[1]} after")

@@ -46,7 +46,7 @@ class Notes:
 def run_level(schedule: list[int], notes: Notes) -> OpenRun:
     level = Level("peak", None, 1.0, len(schedule))
     item = Item("a", {"prompt": "x"}, 1)
-    return OpenRun(level, [item], notes, 0, schedule)
+    return OpenRun(level, [item], notes, 0, schedule, deadline=2.0)
 
 
 def test_no_request_begins_before_it_is_due_where_timers_fire_early() -> None:

@@ -63,6 +63,16 @@ class Client:
         record.update(t_planned=t_planned, t_start=t_start, t_sent=exchange.t_sent, t_end=t_end)
         return self._relative(record), answer.said
 
+    def not_sent(
+        self, level: Level, item: Item, place: Dict[str, int], t_planned: int, why: Optional[str]
+    ) -> Dict[str, Any]:
+        """The record of a request that was due and could not be sent, for this reason; None: all has to stop."""
+        record = Answer(self._protocol, item).fields()
+        record.update(place, level=level.name, prompt=item.name, turn=item.turn, t_planned=t_planned)
+        record.update(dict.fromkeys(("t_start", "t_sent", "t_end")), error=why)
+        record["cls"] = "client_abort" if why is None else "not_sent"
+        return self._relative(record)
+
     def _request(self, level: Level, item: Item, round_number: int) -> Tuple[h11.Request, bytes]:
         job = self._job
         content: Any = item.content

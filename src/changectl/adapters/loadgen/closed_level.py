@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
 from changectl.adapters.loadgen.client import Client
+from changectl.adapters.loadgen.deck import Deck
 from changectl.adapters.loadgen.job import Item, Level
 from changectl.adapters.loadgen.level import LevelRun
 
@@ -17,7 +18,8 @@ class ClosedRun(LevelRun):
     """One closed level under way."""
 
     def __init__(self, level: Level, workload: List[Item], client: Client, phase_start_ns: int, stagger: float) -> None:
-        super().__init__(level, workload, client, phase_start_ns)
+        super().__init__(level, client, phase_start_ns)
+        self._deck = Deck(workload)
         self._stagger_ns = int(stagger * 1e9)
 
     async def _drive(self) -> None:
@@ -30,9 +32,16 @@ class ClosedRun(LevelRun):
             index = self._next(t_planned)
             if index is None:
                 return
-            record = await self._send(index, number, t_planned)
+            record = await self._next_of_deck(index, number, t_planned)
             freed = int(record["t_end"]) + self._phase_start_ns
             t_planned = freed if record["cls"] == "ok" else max(freed, t_planned + FAILURE_PAUSE_NS)
+
+    async def _next_of_deck(self, index: int, stream: int, t_planned: int) -> Dict[str, Any]:
+        item, round_number = self._deck.take()
+        record, said = await self._send(item, self._place(index, stream, round_number), t_planned)
+        if record["cls"] == "ok":
+            self._deck.answered(item, round_number, said)
+        return record
 
     def _next(self, now: int) -> Optional[int]:
         """The number of the next request, or None when the level is over."""

@@ -1,4 +1,4 @@
-"""Which request is next: a conversation's next turn, where one waits for it, or else the next entry of the workload."""
+"""Which request of a closed level is next: a conversation's next turn, or else the next entry of the workload."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from changectl.adapters.loadgen.job import Item
 class Deck:
     """The workload of one level, dealt round after round.
 
-    A turn can only be sent when the one before it is answered, for the answer is part of it. It goes out next then: in
-    a closed level on the stream that has just got the answer, in an open one when the next request is due. So a level
-    sends as many requests at a time, or a second, as it is to, whatever they are. After a failed turn a conversation
-    cannot go on: its other turns are not sent.
+    A turn can only be sent when the one before it is answered, for the answer is part of it. It goes out next then, on
+    the stream that has just got the answer, so that a level sends as many requests at a time as it is to, whatever
+    they are. After a failed turn a conversation cannot go on: its other turns are not sent.
     """
 
     def __init__(self, workload: List[Item]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter_ns
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from changectl.adapters.loadgen.client import Client
-from changectl.adapters.loadgen.deck import Deck
 from changectl.adapters.loadgen.job import Item, Level
 
 STOP_CHECK = 0.1  # seconds after which a wait asks whether the program was told to stop
@@ -16,9 +15,8 @@ STOP_CHECK = 0.1  # seconds after which a wait asks whether the program was told
 class LevelRun:
     """One level. Records appear in `records` when their requests end; `_drive` says when they begin."""
 
-    def __init__(self, level: Level, workload: List[Item], client: Client, phase_start_ns: int) -> None:
+    def __init__(self, level: Level, client: Client, phase_start_ns: int) -> None:
         self._level = level
-        self._deck = Deck(workload)
         self._client = client
         self._phase_start_ns = phase_start_ns
         self._start_ns = 0
@@ -50,15 +48,16 @@ class LevelRun:
         self.taken += 1
         return self.taken - 1
 
-    async def _send(self, index: int, stream: int, t_planned: int) -> Dict[str, Any]:
-        """Send a request that is due now, and keep its record."""
-        item, round_number = self._deck.take()
-        place = {"i": index, "stream": stream, "round": round_number}
+    @staticmethod
+    def _place(index: int, stream: int, round_number: int) -> Dict[str, int]:
+        """Where in the level a request stands, as records say it."""
+        return {"i": index, "stream": stream, "round": round_number}
+
+    async def _send(self, item: Item, place: Dict[str, int], t_planned: int) -> Tuple[Dict[str, Any], str]:
+        """Send a request that is due now, and keep its record; what it was answered."""
         record, said = await self._client.record(self._level, item, place, t_planned)
         self.records.append(record)
-        if record["cls"] == "ok":
-            self._deck.answered(item, round_number, said)
-        return record
+        return record, said
 
     async def _until(self, moment: int) -> None:
         """Wait for a moment of the clock, again where a timer fired early; once told to stop, no longer."""

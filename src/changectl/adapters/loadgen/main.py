@@ -84,7 +84,7 @@ async def _run(job: Job, schedules: Mapping[str, List[int]]) -> int:
 
 def _level_run(level: Level, job: Job, client: Client, start_ns: int, schedules: Mapping[str, List[int]]) -> LevelRun:
     if level.streams is None:
-        return OpenRun(level, job.workload, client, start_ns, schedules[level.name])
+        return OpenRun(level, job.workload, client, start_ns, schedules[level.name], job.deadline)
     return ClosedRun(level, job.workload, client, start_ns, job.stagger)
 
 
