@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from changectl.core.durations import Durations
-from changectl.core.records import OK, Record
+from changectl.core.records import NOT_SENT, OK, Record
 from changectl.core.statistics import ascending
 
 METRICS = ("ttft_user", "tpot", "e2e_user")
@@ -57,7 +57,8 @@ def distributions(before: Iterable[Record], after: Iterable[Record], levels: Seq
 def _by_level(records: Iterable[Record]) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for record in records:
-        found.setdefault(record.level, []).append(record)
+        if record.cls != NOT_SENT:
+            found.setdefault(record.level, []).append(record)
     return found
 
 
