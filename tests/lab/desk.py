@@ -144,14 +144,14 @@ class Desk:
             text=True,
         )
 
-    def apply(self, plan: str, timeout: float = 150) -> Ended:
-        """Apply a plan, with the result as a document."""
-        return self.run("apply", "-i", "hosts.yml", "--json", plan, timeout=timeout)
+    def apply(self, plan: str, timeout: float = 150, words: Sequence[str] = ()) -> Ended:
+        """Apply a plan, with the result as a document; `words` are further options."""
+        return self.run("apply", "-i", "hosts.yml", "--json", *words, plan, timeout=timeout)
 
-    def measured(self, plan: str, code: int, tries: int = 3, timeout: float = 150) -> Ended:
+    def measured(self, plan: str, code: int, tries: int = 3, timeout: float = 150, words: Sequence[str] = ()) -> Ended:
         """Apply a plan that measures; once more when this machine was too busy for the load generator itself."""
         for left in reversed(range(tries)):
-            ended = self.apply(plan, timeout)
+            ended = self.apply(plan, timeout, words)
             if ended.code == code or not left or "did not keep up" not in ended.out:
                 break
         return ended.expect(code)

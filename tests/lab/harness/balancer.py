@@ -86,14 +86,17 @@ class Counted:
 
 
 @contextmanager
-def clients(url: str, *, number: int = 2, pause: float = 0.3) -> Iterator[Counted]:
-    """Independent clients that ask again and again until the end of the block; each answer is counted."""
+def clients(url: str, *, number: int = 2, pause: float = 0.3, bearer: str = "") -> Iterator[Counted]:
+    """Independent clients that ask again and again until the end of the block; each answer is counted.
+
+    `bearer` is the token of a service that demands one.
+    """
     counted, ended, guard = Counted(), threading.Event(), threading.Lock()
 
     def ask() -> None:
         while not ended.wait(pause):
             try:
-                tokens = _answer(url)
+                tokens = _answer(url, bearer)
             except Exception as error:  # noqa: BLE001 - whatever it is, this request got no answer
                 with guard:
                     counted.lost.append(f"{time.strftime('%H:%M:%S')} {error}")
@@ -114,8 +117,9 @@ def clients(url: str, *, number: int = 2, pause: float = 0.3) -> Iterator[Counte
                 raise LabError("a client of the lab does not end")
 
 
-def _answer(url: str) -> int:
+def _answer(url: str, bearer: str) -> int:
     body = json.dumps({"model": "chat", "prompt": "Once", "max_tokens": 8}).encode()
-    request = urllib.request.Request(f"{url}/v1/completions", body, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
+    request = urllib.request.Request(f"{url}/v1/completions", body, headers)
     with urllib.request.urlopen(request, timeout=120) as answer:
         return int(json.load(answer)["usage"]["completion_tokens"])
