@@ -61,4 +61,5 @@ def _told(held: Record) -> Record:
 def witness(_: Record) -> Record:
     """The call: the journals' heads that were left here when runs were armed and disarmed: {heads: [...]}."""
     wanted = ("at", "run", "what", "sequence", "hash")
-    return {"heads": [{name: line.get(name) for name in wanted} for line in read_lines(seen.path())]}
+    lines = [line for path in seen.paths() for line in read_lines(path)]
+    return {"heads": [{name: line.get(name) for name in wanted} for line in lines]}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from .failure import Failure
-from .locks import host_folder
+from .locks import UPSTREAMS, host_folder
 from .state import Run, append_line, timestamp
 
 Record = Dict[str, Any]
+NAME = "witness.jsonl"
 
 
 def head_of(head: Any) -> Optional[Record]:
@@ -23,7 +25,12 @@ def head_of(head: Any) -> Optional[Record]:
 
 def path() -> str:
     """The list of the journals' heads that this host has seen."""
-    return os.path.join(host_folder(), "witness.jsonl")
+    return os.path.join(host_folder(), NAME)
+
+
+def paths() -> List[str]:
+    """That list, and those of the upstreams that are held here: who asks the host does not know their names."""
+    return [path(), *sorted(glob.glob(os.path.join(glob.escape(host_folder()), UPSTREAMS, "*", NAME)))]
 
 
 def add(run: Run, what: str, head: Any) -> None:

@@ -11,8 +11,9 @@ from changectl.core.audit_journal import Account, Armed
 from changectl.core.chain import Finding
 from changectl.core.errors import InputError, Problem
 from changectl.core.history_events import text_of
+from changectl.core.traffic_spec import OF_UPSTREAM
 
-_STEP = re.compile(r"[./]\d+$")
+_STEP = re.compile(r"([./]\d+)+$")  # and the instance of it, on the host of a balancer
 _SHAPE = '{"hosts": {"NAME": [{"at", "run", "what", "sequence", "hash"}, ...]}}'
 
 
@@ -144,10 +145,12 @@ def _hold(account: Account, head: Head) -> Finding | None:
 def _who_should_know(account: Account, armed: Armed, witnesses: Witnesses) -> list[str] | None:
     """The hosts that should know of an arming and do not; None: they were not asked.
 
-    An instance may be named otherwise than its host; then all hosts of the run count. A host is not expected to know
-    what was forgotten long ago (older than all that it remembers), nor what came after it was asked.
+    Of an upstream that is its balancer's host, which need not be one of the run's. An instance may be named otherwise
+    than its host; then all hosts of the run count. A host is not expected to know what was forgotten long ago (older
+    than all that it remembers), nor what came after it was asked.
     """
-    hosts = [armed.host] if armed.host in witnesses.heads else list(account.runs[armed.run].hosts)
+    host, upstream, _ = armed.host.partition(OF_UPSTREAM)
+    hosts = [host] if upstream or host in witnesses.heads else list(account.runs[armed.run].hosts)
     if not hosts or not all(host in witnesses.heads for host in hosts):
         return None
     return hosts if all(_spans(witnesses, host, armed.sequence) for host in hosts) else []

@@ -13,6 +13,7 @@ from changectl.core.grammar import Grammar, not_yet
 
 NONE: Final[Literal["none"]] = "none"
 _WAYS = ("nginx", "command")
+OF_UPSTREAM = " (upstream "  # in the record, between a balancer's host and the name of the upstream that is held there
 _EXAMPLE = 'traffic: {nginx: {host: lb1, file: /etc/nginx/conf.d/chat.conf, upstream: chat, member: "10.0.0.5:8000"}}'
 
 

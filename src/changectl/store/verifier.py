@@ -157,7 +157,8 @@ class _Record:
         for sequence, name, names, host in self.armed:
             if names & known:
                 continue
-            asked = [host] if host in hosts else self.runs[name]["hosts"]
+            host, upstream, _ = host.partition(" (upstream ")  # the record names a balancer's host so
+            asked = [host] if upstream or host in hosts else self.runs[name]["hosts"]
             spans = [sorted(head["sequence"] for head in hosts[one]) or [0] for one in asked if one in hosts]
             ends = [(span[0], span[-1] if asked_at is None else asked_at) for span in spans]
             if asked and len(ends) == len(asked) and all(first <= sequence <= last for first, last in ends):
@@ -168,7 +169,7 @@ class _Record:
         number, run = head["sequence"], head["run"]
         if number == 0 or self.hashes.get(number) == head["hash"]:
             return True
-        if run not in self.runs and re.sub(r"[./]\d+$", "", run) not in self.runs:
+        if run not in self.runs and re.sub(r"([./]\d+)+$", "", run) not in self.runs:
             self.found("unknown_run", number, f"is known to a host from run {run}, which is not in this journal")
         elif number > self.last:
             self.found("lines_gone", number, f"is known to a host, and the journal ends with event {self.last}")

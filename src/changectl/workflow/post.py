@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from changectl.core.engine import Pages, ProbeRequest, pages_from
 from changectl.core.errors import Refused
 from changectl.core.ports import Door, HostAddress
+from changectl.core.traffic_spec import OF_UPSTREAM
 from changectl.traffic import Traffic
 from changectl.workflow.target import CALL_TIMEOUT, Target
 from changectl.workflow.tools import Tools
@@ -29,7 +30,7 @@ class Post:
     @property
     def name(self) -> str:
         """Not the host's own name: other records of that host are about other things."""
-        return f"{self.address.name} (upstream {self.upstream})"
+        return f"{self.address.name}{OF_UPSTREAM}{self.upstream})"
 
     @property
     def promise(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -160,6 +161,28 @@ def test_a_revert_arms_the_folder_of_the_run_that_it_takes_back(journal: Journal
     head = journal.armed(run="r2", folder=f"{RUN}.1")
 
     assert journal.problems(known(head, asked_at=6)) == []
+
+
+BALANCER = "lb1 (upstream nginx-chat-7d49)"
+
+
+def test_what_an_upstream_witnesses_is_asked_of_its_balancers_host_and_of_no_other(journal: Journal) -> None:
+    instance = journal.armed()
+    head = replace(journal.armed(BALANCER, folder=f"{RUN}.1.1"), host="lb1")
+    asked = Witnesses({"gpu1": (instance,), "lb1": (head,)}, asked_at={"gpu1": 5, "lb1": 5})
+    ignorant = Witnesses({"gpu1": (instance,), "lb1": ()}, asked_at={"gpu1": 5, "lb1": 5})
+
+    assert journal.problems(asked) == []
+    assert journal.problems(known(instance, asked_at=5)) == []  # the balancer's host was not asked
+    (finding,) = journal.audit(ignorant).findings
+    assert (finding.problem, finding.sequence) == ("not_witnessed", 5)
+    assert "of which lb1 knows nothing" in finding.message
+
+
+def test_an_event_that_an_upstream_knows_as_another_one_was_rewritten(journal: Journal) -> None:
+    head = replace(journal.armed(BALANCER, folder=f"{RUN}.1.1"), host="lb1", hash="00")
+
+    assert ("rewritten", head.sequence) in journal.problems(known(head, host="lb1"))
 
 
 def test_an_instance_that_is_named_otherwise_than_its_host_counts_by_the_hosts_of_the_run(journal: Journal) -> None:

@@ -108,6 +108,15 @@ def test_a_member_goes_out_with_the_dead_man_armed_and_comes_back(switch: Switch
     assert switch.call("release")["released"]
 
 
+def test_what_an_upstream_witnesses_is_told_by_its_host_too(host: Any, switch: Switch) -> None:
+    switch.lease()
+    arm = {"nonce": "n", "only": [], "head": {"sequence": 7, "hash": "ab" * 32}}
+    switch.call("take_out", traffic=switch.traffic, arm=arm)
+
+    (head,) = host.call("witness")["heads"]
+    assert (head["run"], head["what"], head["sequence"]) == ("R-1.1.1", "armed", 7)
+
+
 def test_an_upstream_has_a_lease_beside_that_of_the_host_and_of_other_upstreams(host: Any, switch: Switch) -> None:
     switch.lease()
 

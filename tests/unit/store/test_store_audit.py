@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from tests.unit.store.auditors import Found, agreed, by_program, by_verifier, examined
-from tests.unit.store.records import CUT, KEPT, REVERTED, Record, close_ranks, unguarded
+from tests.unit.store.records import CUT, KEPT, REVERTED, Record, act, close_ranks, unguarded
+
+from changectl.store import open_store
 
 Damage = Callable[[Record], None]
 
@@ -156,6 +158,21 @@ def test_what_shows_only_by_what_hosts_witness(record: Record, name: str) -> Non
     assert words[2:] == end
     if "changed_event" not in {problem for problem, _ in expected}:
         assert agreed(record, heads=False)[1] == NOTHING
+
+
+def test_an_upstream_is_witnessed_by_its_balancers_host_alone(record: Record) -> None:
+    balancer = "lb1 (upstream nginx-chat)"
+    with open_store(record.path) as store:
+        out = act(store, CUT, "arm", {"host": balancer, "folder": f"{CUT}.1.1"}, host=balancer, armed=True)
+        later = act(store, CUT, "arm", {"folder": f"{CUT}.1"}, armed=True)
+    record.heads["gpu1"].append({"at": "2026-11-30T08:26:00Z", "run": f"{CUT}.1", "what": "armed", **later})
+    assert agreed(record)[1] == NOTHING  # it was not asked
+
+    head = {"at": "2026-11-30T08:25:30Z", "run": f"{CUT}.1.1", "what": "armed", **out}
+    record.heads["lb1"] = [head]
+    assert agreed(record)[1] == NOTHING
+    record.heads["lb1"] = [{**head, "hash": "00" * 32}]
+    assert agreed(record)[1] == {("rewritten", out["sequence"])}
 
 
 def test_only_the_program_has_the_key_to_look_into_saved_configurations(record: Record) -> None:
