@@ -6,6 +6,7 @@ because a setting's value travels to a file or a command line as text. Whoever n
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +26,13 @@ Path = tuple[str | int, ...]
 _SECOND = {"change": "{first}; one step changes one thing: give the second one its own step, `- change: ...`"}
 MAXIMUM_BYTES = 1 << 20  # a plan is read at 3 a.m.; whatever is larger than this is not a plan
 MAXIMUM_NODES = 20_000  # aliases can multiply a small file without end
+_HALF = re.compile("[\ud800-\udfff]")  # YAML's escapes can write what is no character, and no file or host takes it
 _STANDARD = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(_STANDARD + name for name in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq"))
 _IMPLICIT_TAGS = _PLAIN_TAGS | {_STANDARD + "merge", _STANDARD + "value"}
+
+
+_NO_CHARACTER = ("half a character stands here (`\\ud800` to `\\udfff`)", "write both halves, or the character itself")
 
 
 class Place(NamedTuple):
@@ -168,6 +173,9 @@ class _Reader:
             line, column = self.keys.get(path, _place(node)) if not text else _place(node)
             self.problems.append(Problem(what, self._file, line, column, show_path(path), hint))
             return None
+        if _HALF.search(text):
+            self._report(node, path, *_NO_CHARACTER)
+            return None
         return text
 
     def _mapping(self, node: MappingNode, path: Path, above: tuple[Node, ...]) -> dict[str, Any]:
@@ -179,6 +187,9 @@ class _Reader:
             key = str(key_node.value)
             if str(key_node.tag) == _STANDARD + "merge" and not key_node.style:
                 self._report(key_node, (*path, key), "merge keys (`<<`) are not used here", "write the keys out")
+                continue
+            if _HALF.search(key):
+                self._report(key_node, path, *_NO_CHARACTER)
                 continue
             if key in data:
                 first = self.keys[(*path, key)].line

@@ -34,7 +34,13 @@ def mutations(draw: st.DrawFn, text: str) -> str:
 
 
 VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.sampled_from(["1", "quick", "neutral"])),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.text(max_size=5),
+        st.sampled_from(["1", "quick", "neutral", "\ud800"]),
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=3), inner, max_size=2)),
     max_leaves=4,
 )

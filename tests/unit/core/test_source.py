@@ -177,3 +177,12 @@ def test_a_second_change_is_sent_into_its_own_step() -> None:
 
     assert [(one.line, one.message) for one in source.problems] == [(3, "`change` stands here a second time")]
     assert "give the second one its own step" in source.problems[0].hint
+
+
+@pytest.mark.parametrize("text", ['a: 1\nb: "\\ud800"\n', 'a: 1\n"\\udfff": x\n', 'a: 1\nb: ["x", "a\\ud800z"]\n'])
+def test_half_a_character_is_a_problem_with_a_place_that_can_be_printed(text: str) -> None:
+    (problem,) = read_yaml(text, "plan.yml").problems
+
+    assert problem.line == 2
+    assert problem.message.startswith("half a character")
+    assert str(problem).encode()
