@@ -93,6 +93,7 @@ def test_one_change_is_kept_and_one_taken_back_on_any_number_of_cores(folder: Pa
     assert worse["after"] >= 3 * worse["before"]
     for run in judged:
         only_default_margins_and_declared_trades(asked(folder, "show", run["run"]))
+        assert {one["same"] for one in asked(folder, "judge", run["run"])["verdicts"]} == {True}
 
 
 def first_token(story: dict[str, Any]) -> dict[str, Any]:

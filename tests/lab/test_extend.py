@@ -46,6 +46,8 @@ def test_a_trial_without_a_verdict_goes_on_in_another_run(
     assert [phase["number"] for phase in step["measurements"]] == [before + 1, before + 2]
     assert all(phase["fresh_start"] for phase in step["measurements"])
     assert desk.show(first["run"])["run"]["extended_by"] == run["run"]
+    (judged,) = desk.run("judge", run["run"], "--json").expect(0).document["verdicts"]
+    assert (judged["same"], judged["phases"]) == (True, before + 2)
     assert service.get("/props")["total_slots"] == (5 if ended.code == 0 else 4)
 
     again = desk.run("extend", first["run"], "--pairs", "1", "-i", "hosts.yml", "--json", timeout=60).expect(3)

@@ -36,6 +36,14 @@ def served(h1: LabHost, llama_service: ServiceMaker, slots: int) -> LlamaService
     return llama_service(h1, flags={"--ctx-size": "4096", "--parallel": str(slots), "--threads": "1"})
 
 
+def comes_out_of_its_raw_records(desk: Desk, run: str) -> None:
+    """Whether the verdict is the same to the last bit, and its page can be drawn."""
+    (found,) = desk.run("judge", run, "--json").expect(0).document["verdicts"]
+    assert (found["same"], found["differs"]) == (True, None)
+    desk.run("show", run, "--html", "run.html").expect(0)
+    assert "Distributions" in (desk.folder / "run.html").read_text()
+
+
 def phases(step: dict[str, Any]) -> str:
     return "".join(phase["phase"] for phase in step["measurements"])
 
@@ -54,6 +62,7 @@ def test_a_gain_is_seen_and_the_change_is_kept(desk: Desk, h1: LabHost, llama_se
     assert all(phase["fresh_start"] for phase in step["measurements"])
     assert service.get("/props")["total_slots"] == 4
     assert b"--parallel 4" in h1.read_file(service.unit_file)
+    comes_out_of_its_raw_records(desk, ended.document["run"]["run"])
 
 
 def test_harm_is_seen_in_the_first_pair_and_taken_back(desk: Desk, h1: LabHost, llama_service: ServiceMaker) -> None:
@@ -68,3 +77,4 @@ def test_harm_is_seen_in_the_first_pair_and_taken_back(desk: Desk, h1: LabHost, 
     assert phases(step) == "AB"
     assert service.stat(service.unit_file) == before
     assert service.get("/props")["total_slots"] == 4
+    comes_out_of_its_raw_records(desk, ended.document["run"]["run"])

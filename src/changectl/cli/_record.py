@@ -15,8 +15,9 @@ from changectl.core.errors import ChangectlError, InputError, Problem, Refused
 from changectl.core.grammar import nearest
 from changectl.core.history import RunStory, RunSummary
 from changectl.core.history_events import MARK
-from changectl.core.ledger import KINDS as LEDGER_KINDS
-from changectl.core.ledger import Entry, Ledger, ledger
+from changectl.core.ledger import Entry, Ledger
+from changectl.core.ledger_read import KINDS as LEDGER_KINDS
+from changectl.core.ledger_read import ledger
 from changectl.core.ports import Event
 from changectl.core.replay import RawTrial, raw_trials
 from changectl.core.saved import SnapshotCopy, kept_copies

@@ -14,6 +14,7 @@ from typing import Any
 
 from changectl.core import harm
 from changectl.core.conditions import differences, single_difference, unknown
+from changectl.core.counting import counted
 from changectl.core.gates import not_comparable, unequal_work
 from changectl.core.hard_harm import too_few
 from changectl.core.judgement import Judgement, Reason, Row, Verdict
@@ -180,7 +181,7 @@ def _judge(before: Side, after: Side, declared: Collection[str]) -> Judgement:
     unsure = [one for one in found if one.verdict in (Verdict.INCONCLUSIVE, Verdict.INVALID)]
     if unsure:
         return Judgement(Verdict.INCONCLUSIVE, unsure[0].reasons, rows, flags)
-    text = f"nothing was grossly worse in {len(found)} phases side by side"
+    text = f"nothing was grossly worse ({counted(len(found), 'pair')} of phases compared)"
     text += "; more is not to be told, since they were not measured in turns"
     return Judgement(Verdict.NO_GROSS_HARM, (Reason("not_in_turns", text),), rows, flags)
 

@@ -93,14 +93,21 @@ class Replayed:
 
 
 def replay(trial: RawTrial, policy: Policy | None = None) -> Replayed:
-    """Judge a trial once more, by its own terms, and by other ones where a policy is given."""
+    """Judge a trial once more, by its own terms, and by other ones where a policy is given.
+
+    Raises:
+        Refused: its phases are not those of a trial.
+    """
     phases = [phase.computed() for phase in trial.phases]
-    judgement = trial.terms.judge(phases)
-    differs = _first_figure(trial, phases) or _of_verdict(trial, judgement)
     instead = None
-    if policy is not None:
-        instead = trial.terms.under(policy).judge([phase.computed(policy) for phase in trial.phases])
-    return Replayed(trial, judgement, differs, instead)
+    try:
+        judgement = trial.terms.judge(phases)
+        if policy is not None:
+            instead = trial.terms.under(policy).judge([phase.computed(policy) for phase in trial.phases])
+    except ValueError as error:
+        text = f"what is on record of {trial.host} makes no whole trial: {error}"
+        raise Refused(f"{text}. See what else is damaged: changectl audit verify", reason=RECORDS_LOST) from error
+    return Replayed(trial, judgement, _first_figure(trial, phases) or _of_verdict(trial, judgement), instead)
 
 
 def _first_figure(trial: RawTrial, phases: Sequence[TrialPhase]) -> Differs | None:

@@ -144,6 +144,7 @@ class Demo:
         quote(f"""cd {shlex.quote(str(self.folder))}
             service/run-chat start                  # the service again
             {changectl} plan {REVERTED}    # what would happen; changes nothing
+            {changectl} show RUN --html run.html     # the whole story as one page with drawings
             {changectl} diff RUN           # RUN: the beginning of a name in `history` is enough
             {changectl} revert RUN         # take a kept change back
             service/run-chat stop

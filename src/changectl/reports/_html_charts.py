@@ -150,7 +150,9 @@ def _levels(axes: Axes, high: float) -> list[Markup]:
 
 def _minutes(axes: Axes, last: float) -> list[Markup]:
     drawn = []
-    for value in ticks(0.0, last, 4):
+    unit = next(seconds for seconds in (3600.0, 60.0, 1.0) if last >= 2 * seconds or seconds == 1.0)
+    for number in ticks(0.0, last / unit, 4):
+        value = number * unit
         x = axes.x(value)
         anchor = "middle" if x < WIDTH - 26 else "end"
         drawn.append(label(x, HEIGHT - BOTTOM + 17, _duration(value), "tick", anchor))

@@ -25,7 +25,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.3rem 1.25rem;margin:1
 dt{color:var(--soft)}dd{margin:0}
 ul{margin:.75rem 0;padding-left:1.2rem}li{margin:.35rem 0;max-width:50rem}
 table{border-collapse:collapse;width:100%;margin:.75rem 0;font-size:.9rem}
-th{font-weight:600;color:var(--soft);font-size:.8rem;vertical-align:bottom}
+th{font-weight:600;color:var(--soft);font-size:.8rem;vertical-align:bottom;white-space:nowrap}
 th,td{text-align:left;padding:.45rem .9rem .45rem 0;border-bottom:1px solid var(--rule)}td{vertical-align:top}
 td.n,th.n{text-align:right;white-space:nowrap}td.name{font-weight:600}td{overflow-wrap:break-word}
 td svg.drawing{width:150px;height:22px;max-width:none}

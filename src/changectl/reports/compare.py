@@ -13,7 +13,7 @@ from changectl.reports._flags import remarks
 from changectl.reports._runs import FORMAT
 
 EXIT_APART = 3
-_CONFIGURATIONS = {"A": "the saved configuration", "B": "the changed one"}
+_CONFIGURATIONS = {"A": "the saved configuration", "B": "the changed configuration"}
 _SHOWN = 3  # reasons of one gate: a gate that fails in every phase does so for the same cause
 
 
@@ -49,7 +49,8 @@ def as_blocks(comparison: Comparison) -> list[Block]:
 
 def _side(side: Side) -> str:
     numbers = ", ".join(str(phase.number) for phase in side.phases)
-    return f"{side}: {_CONFIGURATIONS[side.letter]} of {side.service} on {side.host}, phases {numbers}"
+    phases = "phase" if len(side.phases) == 1 else "phases"
+    return f"{side}: {_CONFIGURATIONS[side.letter]} of {side.service} on {side.host}, {phases} {numbers}"
 
 
 def _gate(gate: Gate) -> list[Block]:

@@ -23,6 +23,7 @@ Raw = Mapping[str, Sequence[Record]]  # digest of a phase's raw records -> the r
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _SIGNS = {"good": "✓", "bad": "✗"}
+BACK = "↩"
 
 
 def as_page(story: RunStory, step: int | None, raw: Raw, lost: Sequence[str], version: str) -> str:
@@ -80,8 +81,17 @@ def _head(story: RunStory, steps: Sequence[StepStory]) -> Markup:
 
 def _ending(text: str, beside: str, word: str) -> Markup:
     tone = words.tone(word)
-    sign = _SIGNS.get(tone, "?")
+    sign = BACK if word == "reverted" else _SIGNS.get(tone, "?")
     return tag("div", tag("b", sign), tag("span", text), tag("span", f"({beside})"), class_=f"end {tone}")
+
+
+def _reasons(step: StepStory) -> list[str]:
+    """Why, each with its instance where there are several."""
+    hosts = [text_of(reason, "host") for reason in step.reasons]
+    told = figures.reasons(step.reasons, step.rows)
+    if len(set(hosts)) < 2:
+        return told
+    return [text if text.startswith(host) else f"{host}: {text}" for host, text in zip(hosts, told, strict=True)]
 
 
 def _step(story: RunStory, step: StepStory, raw: Raw, lost: Sequence[str], *, several: bool) -> Markup:
@@ -89,7 +99,7 @@ def _step(story: RunStory, step: StepStory, raw: Raw, lost: Sequence[str], *, se
     title = f"Step {summary.number}: {summary.change}".replace(" -> ", " → ") if several else "The verdict"
     verdict = summary.verdict or "not judged"
     head = [tag("h2", title), _ending(verdict, summary.outcome, summary.verdict or "")]
-    told = figures.reasons(step.reasons, step.rows)
+    told = _reasons(step)
     if summary.text:
         told += [line for line in figures.unsaid(summary.text, step.reasons) if line not in told]
     head += [tag("ul", *(tag("li", text) for text in told))] if told else []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from changectl.core.counting import counted
 from changectl.core.history import RunSummary
 from changectl.core.history_events import text_of
 from changectl.core.judgement import Judgement
@@ -63,7 +64,9 @@ def as_blocks(run: RunSummary, found: Sequence[Replayed], policy: str | None, no
     for one in found:
         blocks.append(Heading(f"run {run.run}/{one.trial.step} on {one.trial.host}"))
         blocks += _sameness(one, run.tool_version, now_with)
-        blocks.append(Facts([("from", f"{len(one.trial.phases)} phases, {_requests(one)} request records")]))
+        blocks.append(
+            Facts([("from", f"{counted(len(one.trial.phases), 'phase')}, {counted(_requests(one), 'request record')}")])
+        )
         if one.instead is None:
             blocks += _whole(one.judgement)
         else:

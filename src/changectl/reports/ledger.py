@@ -72,7 +72,7 @@ def _unjudged(found: Ledger) -> list[Block]:
     if not left:
         return []
     rows = [(entry.name, words.minute(entry.at), entry.service, entry.verdict, _SAID[entry.said]) for entry in left]
-    command = Command(f"changectl mark {left[-1].name} right|wrong --why TEXT", "say what you know of one")
+    command = Command(f"changectl mark {left[-1].name} right", "say what you know of one, right or wrong")
     return [
         Heading("nobody has judged", 2),
         Table(("verdict of", "when (UTC)", "service", "verdict", "change"), rows),

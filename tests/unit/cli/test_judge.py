@@ -288,6 +288,18 @@ def test_a_run_of_an_earlier_program_is_refused_and_not_guessed(
     assert (ended.code, ended.json["error"]["reason"]) == (3, "no_terms")
 
 
+def test_a_trial_that_lacks_a_phase_is_refused(run: Run, project: Path, quick_record: tuple[Stage, Path]) -> None:
+    def alter(kind: str, body: Body) -> None:
+        if kind == "measure.outcome" and body["phase"] == "B":
+            body["ok"] = False
+
+    keep(quick_record[0], project, alter)
+    ended = run("judge", "R1", "--json")
+
+    assert (ended.code, ended.json["error"]["reason"]) == (3, "records_lost")
+    assert "one A and one B" in ended.json["error"]["message"]
+
+
 @pytest.mark.usefixtures("quick")
 def test_a_run_or_step_that_is_not_there_is_a_mistake_of_the_command_line(run: Run, project: Path) -> None:
     assert [run("judge", which).code for which in ("R9", "R1/2", "R1/x")] == [2, 2, 2]

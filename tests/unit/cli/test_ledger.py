@@ -13,12 +13,13 @@ from tests.unit.cli.documents import fits
 from tests.unit.cli.recorded import keep
 from tests.unit.cli.test_compare import NOTHING, other_kernel, slower, two_runs
 from tests.workflow.live_stage import STEP, Users, live_stage
-from tests.workflow.stage import WORSE, Stage, plan_text
+from tests.workflow.stage import SERVICE, WORSE, Stage, plan_text
 from tests.workflow.test_trial import carried_out, plan
 from tests.workflow.test_watch import fails_to_answer, meanwhile, watching
 
 from changectl.core.history_events import SUMMARY_KINDS
-from changectl.core.ledger import Ledger, Opinion, Rate, ledger
+from changectl.core.ledger import Ledger, Opinion, Rate
+from changectl.core.ledger_read import ledger
 from changectl.store import open_store
 
 
@@ -46,7 +47,7 @@ def test_with_nothing_judged_it_says_so_and_names_what_waits(run: Run, project: 
     assert document["unjudged"] == ["R1/1"]
     assert document["missed"] == {"wrong": 0, "judged": 0, "verdicts": 1, "share": None, "low": 0.0, "high": 1.0}
     said = run("ledger")
-    for part in ("nobody has judged any verdict yet", "not known", "anything", "changectl mark R1/1 right|wrong"):
+    for part in ("nobody has judged any verdict yet", "not known", "anything", "changectl mark R1/1 right"):
         assert part in said.out
 
 
@@ -151,6 +152,17 @@ def test_the_next_baseline_tells_whether_harm_went_with_what_was_taken_back(
 
     assert (found.entries[0].said, opinions(found)) == ("revert", [("later_baseline", right)])
     assert found.rate("revert") == Rate(wrong=int(not right), judged=1, verdicts=1)
+
+
+def test_a_limit_that_was_broken_before_already_makes_no_verdict_wrong() -> None:
+    stage = Stage(service_text=SERVICE.replace("limits:", "slo: {ttft_user_p50: <= 30ms}\nlimits:"))
+    stage.host.speed = lambda argv, streams: (20 if argv[-1] == "5" else 60, 5)
+    carried_out(stage, plan(5, effort="quick"))  # within it since
+    stage.host.speed = lambda argv, streams: (61, 5)
+    carried_out(stage, plan(6, effort="quick"))
+    found = ledger(stage.journal.lines)
+
+    assert (found.entries[0].verdict, opinions(found)) == ("no_gross_harm", [("later_baseline", True)])
 
 
 def test_the_steps_of_one_run_judge_each_other_too() -> None:
