@@ -1,22 +1,50 @@
-"""Distributions drawn from raw records."""
+"""The curve of a level: what share of its requests had a duration by when."""
 
 from __future__ import annotations
 
-from changectl.core.distribution import distributions
-from changectl.core.records import Record
+from collections.abc import Sequence
 
-MS = 1_000_000
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changectl.core.distribution import MOST_POINTS, distributions
+from changectl.core.records import NOT_SENT, OK, Record
+
+MS = 10**6
 
 
-def answered(number: int, cls: str = "ok") -> Record:
-    return Record(number, "peak", 0, "p", 0, 0, cls, t_start=0, t_sent=0, t_first=10 * MS, t_last=20 * MS, n_out=5)
+def answered(firsts: Sequence[int], failed: int = 0, level: str = "normal") -> list[Record]:
+    good = [Record(i, level, 0, "p", 0, 0, OK, t_first=first * MS) for i, first in enumerate(firsts)]
+    return good + [Record(len(good) + i, level, 0, "p", 0, 0, "http_5xx") for i in range(failed)]
 
 
-def test_a_turn_that_could_not_be_sent_is_not_drawn_as_a_failure() -> None:
-    lost = Record(2, "peak", 0, "c#2", 0, 0, "not_sent")
-    records = [answered(0), answered(1, "http_5xx"), lost]
+def test_a_failure_never_had_it_so_that_its_curve_ends_below_the_top() -> None:
+    (found,) = distributions(answered([10, 20, 30], failed=1), answered([5]), ("normal",))
 
-    first = distributions(records, records, ["peak"])[0]
+    assert (found.metric, found.before is not None, found.after is not None) == ("ttft_user", True, True)
+    assert found.before is not None
+    assert found.before.points == ((0.01, 0.25), (0.02, 0.5), (0.03, 0.75))
+    assert (found.before.n, found.before.failed) == (4, 1)
+    assert (found.before.at(0.5), found.before.at(0.95)) == (0.02, None)
 
-    assert first.before is not None
-    assert (first.before.n, first.before.failed) == (2, 1)
+
+def test_levels_that_were_not_asked_for_and_turns_that_were_not_sent_are_left_out() -> None:
+    unsent = Record(9, "normal", 0, "p", 0, 0, NOT_SENT)
+    (found,) = distributions([*answered([10]), unsent, *answered([1], level="warmup")], [], ("normal",))
+
+    assert (found.level, found.after) == ("normal", None)
+    assert found.before is not None
+    assert (found.before.n, found.before.failed) == (1, 0)
+    assert distributions(answered([], failed=3), [], ("normal",)) == []
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=1000))
+def test_a_curve_rises_from_the_fastest_to_the_slowest_and_stays_small(firsts: list[int]) -> None:
+    (found,) = distributions(answered(firsts), [], ("normal",))
+    assert found.before is not None
+    points = found.before.points
+
+    assert list(points) == sorted(points)
+    assert len(points) <= MOST_POINTS
+    assert points[0][0] == min(firsts) / 1000
+    assert points[-1] == (max(firsts) / 1000, 1.0)
