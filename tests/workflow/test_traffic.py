@@ -18,12 +18,15 @@ from tests.workflow.stage import BETTER, SERVICE, WORSE, Left, Stage, plan_text
 from tests.workflow.world import FakeInventory
 
 from changectl.core.errors import ChangectlError, ContactLost, HostCallError
+from changectl.core.history import services
 from changectl.core.history_events import TURN
 from changectl.core.history_runs import runs, summarise
 from changectl.core.incident import Incident
 from changectl.core.lease import LONGEST_BEAT
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.ports import HostAddress
+from changectl.reports import status
+from changectl.reports._blocks import Line
 from changectl.workflow.apply import apply
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.revert import revert
@@ -303,6 +306,10 @@ def test_a_balancer_that_is_lost_on_the_way_back_is_told_and_the_saved_configura
     assert "still out of service" in end.last.text
     assert stage.serving_as_before()
     assert [one.instance for one in summarise(stage.journal.lines).out] == ["gpu1"]
+    (told,) = [block.text for block in status.as_blocks(services(runs(stage.journal.lines)), {})
+               if isinstance(block, Line) and "lb1" in block.text]  # fmt: skip
+    assert "gpu1 was taken out of service at lb1" in told
+    assert "the record does not say that it is back" in told  # nobody asks the balancer, which may have put it back
     assert "R1.1.1" in stage.balancer.keeper.armed
 
 
@@ -378,6 +385,63 @@ def test_what_serves_again_and_could_not_be_recorded_so_is_taken_out_again_befor
     assert stage.users_noticed_nothing
     assert stage.serving_as_before()
     assert stage.balancer.keeper.armed == {}
+
+
+def test_a_release_that_got_lost_keeps_the_next_instance_from_nothing() -> None:
+    stage = Behind()
+    stage.fail_at(1, lambda: HostCallError("lb1: the call failed", reason="failed"), "door lb1 release")
+
+    assert stage.apply(BETTER).exit_code == 0
+    assert stage.users_noticed_nothing
+    assert stage.balancer.keeper.holder is None
+
+
+@pytest.mark.parametrize("turn", ["gpu1", "gpu2"])
+def test_recover_takes_an_instance_out_although_the_one_that_died_had_not_released_the_balancer(turn: str) -> None:
+    stage = Behind()
+    turns: list[str] = []
+
+    def now(name: str, _: int) -> bool:
+        turns.extend([name] if name == "door lb1 release" else [])
+        return len(turns) == (1 if turn == "gpu1" else 2)
+
+    stage.world.before = die_before(stage.world, now)
+    with contextlib.suppress(Killed):
+        stage.apply(BETTER)
+    stage.world.before = lambda name: None
+    settle(stage)
+
+    assert stage.users_noticed_nothing
+    assert stage.balancer.keeper.holder is None
+
+
+def test_another_run_that_has_the_balancer_is_no_earlier_time_of_ours() -> None:
+    stage = Behind()
+    theirs = {"run": "R9.1.1", "generation": 1, "nonce": "n", "owner": "lee@desk", "seconds": 300.0}
+    stage.balancer.keeper.holder = theirs
+    end = stage.apply(BETTER)
+
+    assert "R9.1.1" in end.last.text
+    assert stage.stopped == 0
+    assert stage.balancer.keeper.holder == theirs
+
+
+@pytest.mark.parametrize(
+    "moment", ["door lb1 capture", "play gpu2 restore", "journal ready.outcome", "door lb1 release"]
+)
+def test_recover_of_a_revert_brings_back_first_what_is_out_already(moment: str) -> None:
+    stage = Behind()
+    stage.apply(BETTER)
+    stage.stopped = 0
+    stage.world.before = die_before(stage.world, lambda name, _: name == moment)
+    order = what_to_revert("R1", stage.journal.events("R1"), "it was a mistake")
+    with contextlib.suppress(Killed):
+        revert(order, stage.placed, None, stage.tools)
+    stage.world.before = lambda name: None
+
+    assert settle(stage, "R2").outcome is Outcome.REVERTED
+    assert stage.users_noticed_nothing
+    assert stage.serving_as_before()
 
 
 def test_what_was_saved_on_the_balancer_is_gone_once_the_instance_serves_again() -> None:

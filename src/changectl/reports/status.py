@@ -83,9 +83,9 @@ def _mixed(mix: Mix) -> list[Block]:
 
 
 def _out(run: str, one: OutOfService) -> Line:
-    """An instance that gets no requests, as far as the record knows, and what puts it back."""
-    since = words.moment(one.since)
-    text = f"{one.instance} is out of service at {one.balancer} since {since} (run {run})"
+    """What the record knows of an instance that was taken out; its balancer was not asked, and may have put it back."""
+    taken = f"{one.instance} was taken out of service at {one.balancer} at {words.moment(one.since)} (run {run})"
+    text = f"{taken}, and the record does not say that it is back"
     return Line(f"{text}: the balancer puts it back by itself once it answers there", "warning")
 
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from changectl import traffic
-from changectl.core.history_events import DRAIN, UNDRAIN, intent, outcome
+from changectl.core.errors import Locked
+from changectl.core.history_events import DRAIN, LEASE, UNDRAIN, intent, outcome
 from changectl.core.lease import outliving
 from changectl.core.out_of_service import left_out
 from changectl.traffic import Traffic
@@ -82,7 +83,7 @@ class Balancer:
         post = self._open()
         lease = self._held(post, f"{self.step_name}.{self._times() + 1}")
         try:
-            lease.take()
+            self._take(post, lease)
             data = self._edit(post)
             if data is None:
                 return
@@ -111,6 +112,21 @@ class Balancer:
                 raise
             self._free(lease)
         self.tools.reporter.note(f"{self.target.name}: in service again at {post.address.name}")
+
+    def _take(self, post: Post, lease: HostLease) -> None:
+        """Take a new lease, also from an earlier time of this very run whose release got lost. Raises Locked."""
+        try:
+            lease.take()
+        except Locked:
+            events = self.tools.journal.events(self.recorder.run)
+            asked = [event.body for event in events if event.kind == intent(LEASE) and event.body["host"] == post.name]
+            own = [str(body["folder"]) for body in asked if body["folder"] != lease.run]
+            if not own or post.ask("standing", {"run": own[-1]}).get("armed"):
+                raise
+            earlier = self._held(post, own[-1])
+            earlier.take()  # refused where it is somebody else's
+            earlier.give_back()
+            lease.take()
 
     def _unsure(self, lease: HostLease) -> None:
         """It may serve by now: whoever stops it next has to look first."""
