@@ -130,7 +130,7 @@ def ours(folder: Path) -> dict[str, list[float]]:
     # The records count from the phase's start; the summary says where that lies on the clock.
     start = next(json.loads(line)["summary"]["clock_start_ns"] for line in notes.splitlines() if "summary" in line)
     seen = []
-    for record in parse_records(output.splitlines()):
+    for record in parse_records(output):
         prompt = salt("bench", "peak", record.round, "a") + "hello"
         seen.append((prompt, record.t_sent + start, record.t_first + start, record.t_last + start, record.n_out))
     return errors(stamps, seen)

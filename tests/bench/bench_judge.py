@@ -66,7 +66,7 @@ def judge(texts: list[str], records: int) -> str:
     phases = []
     for number, (letter, text) in enumerate(zip(order(PAIRS), texts, strict=True), start=1):
         facts = {"settings": {"slots": "4" if letter == "A" else "8"}, "files": {"/etc/x": "a"}, "model": "sha256:m"}
-        measurement = summarise(parse_records(text.splitlines()), sizes, slo=SLO)
+        measurement = summarise(parse_records(text), sizes, slo=SLO)
         conditions = Fingerprint(facts)
         phases.append(TrialPhase(number=number, letter=letter, measurement=measurement, conditions=conditions))
     return judge_trial(phases, looks(PAIRS), slo=SLO, declared=("slots",)).verdict.value

@@ -49,7 +49,7 @@ def ours(folder: Path, level: dict[str, object], pace: base.Pace) -> list[float]
     job = {"protocol": "openai_completions", "model": "m", "salt": "bench", "deadline": 30, "stagger": STAGGER}
     job.update(workload=[{"id": "a", "prompt": "hello", "max_tokens": pace.tokens}], levels=[level])
     _, output, _ = base.one_run([sys.executable, "-I", str(program)], job, folder, pace)
-    records = parse_records(output.splitlines())
+    records = parse_records(output)
     return [(one.t_start - one.t_planned) / 1e6 if one.ok and one.t_start else float("inf") for one in records]
 
 

@@ -16,7 +16,7 @@ from tests.bench.verdict.worlds import NONE, TYPICAL, Effect, Host, World
 from changectl.core.baseline import unusable
 from changectl.core.gates import shortfalls
 from changectl.core.measurement import parse_records
-from changectl.core.records import Record
+from changectl.core.records import Record, Records
 
 MS = 1_000_000
 
@@ -25,12 +25,16 @@ def host(world: World = TYPICAL, effect: Effect = NONE, seed: int = 1) -> Host:
     return Host(world, USUAL, effect, np.random.default_rng(seed), 8)
 
 
+def read(lines: Sequence[str]) -> Records:
+    return parse_records("\n".join(lines))
+
+
 def test_a_world_writes_what_the_load_generator_writes_and_the_same_for_the_same_seed() -> None:
     lines = host().phase(1, "A").lines
     assert lines == host().phase(1, "A").lines
     assert lines != host(seed=2).phase(1, "A").lines
     assert all(line == json.dumps(json.loads(line)) for line in lines)
-    records = parse_records(lines)
+    records = read(lines)
     assert {record.level for record in records} == set(USUAL.levels)
     assert all(record.ok for record in records)
 
@@ -43,7 +47,7 @@ def test_no_gate_finds_fault_with_a_sound_phase() -> None:
 
 
 def test_each_stream_sends_the_next_request_when_the_last_one_is_answered() -> None:
-    records = [record for record in parse_records(host().phase(1, "A").lines) if record.level == "normal"]
+    records = [record for record in read(host().phase(1, "A").lines) if record.level == "normal"]
     for stream in range(8):
         own = sorted((record for record in records if record.stream == stream), key=lambda record: record.t_planned)
         pairs = list(pairwise(own))
@@ -61,19 +65,19 @@ def test_a_calibration_sees_about_the_noise_that_the_world_has() -> None:
 
 def test_a_tail_is_one_request_in_twenty_that_takes_three_times_as_long() -> None:
     slow = Effect("tail", tail=0.05)
-    plain, tailed = (parse_records(host(effect=effect).phase(2, "B").lines) for effect in (NONE, slow))
+    plain, tailed = (read(host(effect=effect).phase(2, "B").lines) for effect in (NONE, slow))
     middle, tail = (np.array([record.duration("ttft_user") for record in records]) for records in (plain, tailed))
     assert np.median(tail) == pytest.approx(np.median(middle), rel=0.05)
     assert 0.02 < float((tail > 2 * np.median(tail)).mean()) < 0.09
 
 
 def test_failures_come_where_the_world_or_the_change_makes_them_and_may_be_left_out_of_the_records() -> None:
-    bursts = parse_records(host(replace(TYPICAL, burst=1.0)).phase(1, "A").lines)
+    bursts = read(host(replace(TYPICAL, burst=1.0)).phase(1, "A").lines)
     assert 0.01 < np.mean([not record.ok for record in bursts]) < 0.2
     shed = Effect("shed", failing=0.3)
-    assert all(record.ok for record in parse_records(host(effect=shed).phase(1, "A").lines))
-    assert 0.2 < np.mean([not record.ok for record in parse_records(host(effect=shed).phase(2, "B").lines)]) < 0.5
-    hidden = parse_records(host(effect=replace(shed, left_out=True)).phase(2, "B").lines)
+    assert all(record.ok for record in read(host(effect=shed).phase(1, "A").lines))
+    assert 0.2 < np.mean([not record.ok for record in read(host(effect=shed).phase(2, "B").lines)]) < 0.5
+    hidden = read(host(effect=replace(shed, left_out=True)).phase(2, "B").lines)
     assert all(record.ok for record in hidden)
     assert sorted(record.i for record in hidden if record.level == "peak") != list(range(len(hidden)))
 

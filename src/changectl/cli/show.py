@@ -10,7 +10,7 @@ import click
 from changectl.cli._options import OutputOptions, example, output_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from changectl.cli._record import Record
     from changectl.core.history import RunStory
@@ -65,12 +65,12 @@ def _page(record: Record, story: RunStory, step: int | None) -> str:
     from changectl.core.measurement import parse_records
     from changectl.reports import html
 
-    raw: dict[str, Sequence[RequestRecord]] = {}
+    raw: dict[str, Iterable[RequestRecord]] = {}
     lost: dict[str, None] = {}
     bodies = [body for one in story.steps if step in (None, one.summary.number) for body in one.measurements]
     for digest in dict.fromkeys(text_of(body, "blob") for body in bodies if text_of(body, "blob")):
         try:
-            raw[digest] = parse_records(record.blob(digest).decode().splitlines())
+            raw[digest] = parse_records(record.blob(digest).decode())
         except (ChangectlError, ValueError) as error:
             lost[f"raw records are missing from the drawings: {error}"] = None
     return html.as_page(story, step, raw, list(lost), changectl.__version__)

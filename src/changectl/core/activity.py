@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from changectl.core.durations import Durations
 from changectl.core.engine import Page
 from changectl.core.engine_page import EnginePage, read_page
 from changectl.core.engine_series import CANONICAL, MetricTable
 from changectl.core.engine_window import EngineWindow, window
 from changectl.core.host_window import HostWindow, Json, Spread, host_window, spread
-from changectl.core.records import Record
+from changectl.core.records import OK, Record, Records
 
 NO_SAMPLES = "no sample was taken"
 NO_LOOK = "no look fell into the load"
@@ -58,7 +59,7 @@ class Activity:
     def to_json(self, records: Iterable[Record] = ()) -> dict[str, Any]:
         """The record, with how long the phase's requests took as the client saw them (the warm-up's, too)."""
         engine = self.engine.to_json()
-        times = [time for one in records if one.ok and (time := one.duration("e2e_sent")) is not None]
+        times = _times(Records.of(records))
         return {
             "engine": {
                 **engine,
@@ -89,6 +90,13 @@ def activity(table: MetricTable, model: str | None, pages: tuple[Page | None, Pa
     missing = {name: last.get(name) or after.missing.get(name) or unseen for name in _GAUGES if name not in gauges}
     host = host_window(looks.looks, looks.missing, looks.threads)
     return Activity(window(before, after), gauges, missing, host, looks)
+
+
+def _times(records: Records) -> list[float]:
+    """Seconds that each good answer took."""
+    good = Durations(records.only([cls == OK for cls in records.texts("cls")]))
+    times: list[float] = good.values("e2e_sent").tolist()
+    return times
 
 
 def _page(answer: Json) -> Page:

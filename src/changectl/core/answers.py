@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from changectl.core.looping import loops
-from changectl.core.records import OK, UNEXPECTED, Record
+from changectl.core.records import OK, UNEXPECTED, Record, Records
 from changectl.core.workload_entry import names
 
 _DIGEST = 16  # characters of an answer's digest that tell it from others
@@ -62,8 +62,9 @@ def answers_of(records: Iterable[Record], expected: Collection[str]) -> dict[str
         expected: the prompts that name what has to be in their answer.
     """
     found: dict[str, list[Record]] = {}
-    for record in records:
-        if record.text is not None and record.cls in (OK, UNEXPECTED):
+    every = Records.of(records)
+    for record in every.only([text is not None for text in every.texts("text")]):
+        if record.cls in (OK, UNEXPECTED):
             found.setdefault(record.prompt, []).append(record)
     return {
         prompt: Answers(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from changectl.core.durations import Durations
-from changectl.core.records import NOT_SENT, OK, Record
+from changectl.core.records import NOT_SENT, OK, Record, Records
 from changectl.core.statistics import ascending
 
 METRICS = ("ttft_user", "tpot", "e2e_user")
@@ -44,27 +44,25 @@ class Distribution:
 
 def distributions(before: Iterable[Record], after: Iterable[Record], levels: Sequence[str]) -> list[Distribution]:
     """Every metric at every level of which there is anything, all phases of a configuration together."""
-    sides = [_by_level(records) for records in (before, after)]
+    sides = [Records.of(records) for records in (before, after)]
     found = []
     for level in levels:
+        here = [_due(side, level) for side in sides]
         for metric in METRICS:
-            curves = [_curve(side.get(level, []), metric) for side in sides]
+            curves = [_curve(side, metric) for side in here]
             if any(curves):
                 found.append(Distribution(level, metric, *curves))
     return found
 
 
-def _by_level(records: Iterable[Record]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        if record.cls != NOT_SENT:
-            found.setdefault(record.level, []).append(record)
-    return found
+def _due(records: Records, level: str) -> Records:
+    both = zip(records.texts("level"), records.texts("cls"), strict=True)
+    return records.only([one == level and cls != NOT_SENT for one, cls in both])
 
 
-def _curve(records: Sequence[Record], metric: str) -> Curve | None:
-    good = [record for record in records if record.cls == OK]
-    values = ascending(Durations(good).values(metric)) if good else []
+def _curve(records: Records, metric: str) -> Curve | None:
+    good = records.only([cls == OK for cls in records.texts("cls")])
+    values = ascending(Durations(good).values(metric))
     if not values:
         return None
     failed = len(records) - len(good)

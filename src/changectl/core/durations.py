@@ -5,14 +5,14 @@ Whole columns at a time: of hundreds of thousands of requests there are millions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from changectl.core.records import Record
+    from changectl.core.records import Records
 
     Figures = npt.NDArray[np.float64]
     Marks = npt.NDArray[np.bool_]
@@ -32,19 +32,11 @@ _SPANS = {
 }
 
 
-def column(records: Sequence[Record], field: str) -> Figures:
-    """One field of all records; NaN: not there. Whole numbers are exact up to 2**53 (in nanoseconds 104 days)."""
+def marks(chosen: Sequence[bool]) -> Marks:
+    """A mark for each of some requests."""
     import numpy as np  # a tenth of a second to import, and not needed by most commands
 
-    place = records[0]._fields.index(field) if records else 0
-    return np.array([record[place] for record in records], dtype=np.float64)
-
-
-def marks(chosen: Iterable[bool]) -> Marks:
-    """A mark for each of some requests."""
-    import numpy as np
-
-    return np.fromiter(chosen, dtype=np.bool_)
+    return np.array(chosen, dtype=np.bool_)
 
 
 def means(numbers: Sequence[int], groups: int, values: Figures, chosen: Marks) -> list[float | None]:
@@ -58,17 +50,14 @@ def means(numbers: Sequence[int], groups: int, values: Figures, chosen: Marks) -
 
 
 class Durations:
-    """Durations of some requests in seconds, each metric an array in the order of the records; NaN: no value."""
+    """Durations of some requests in seconds, each metric an array in the order of the records; NaN: no value.
 
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._read: Callable[[str], Figures] = lambda field: column(records, field)
-        self._fields: dict[str, Figures] = {}
+    Attributes:
+        field: one of the records' own numbers by its name.
+    """
 
-    def only(self, chosen: Marks) -> Durations:
-        """Those of the chosen requests."""
-        part = Durations(())
-        part._read = lambda field: self.field(field)[chosen]
-        return part
+    def __init__(self, records: Records) -> None:
+        self.field = records.figures
 
     def __getitem__(self, metric: str) -> Figures:
         """The values of one of `DURATIONS`, or of the generator's `lag`."""
@@ -86,9 +75,7 @@ class Durations:
 
     def values(self, metric: str) -> Figures:
         """The values that there are."""
-        seconds = self[metric]
-        found: Figures = seconds[seconds == seconds]
-        return found
+        return _known(self[metric])
 
     def missing(self, metric: str) -> Marks:
         """For which answers a value is not there and should be."""
@@ -120,8 +107,16 @@ class Durations:
         gaps[(gaps < 1) | (seconds == 0)] = np.nan
         return seconds / gaps
 
-    def field(self, name: str) -> Figures:
-        """One field of the requests, as it was recorded; NaN: not there."""
-        if name not in self._fields:
-            self._fields[name] = self._read(name)
-        return self._fields[name]
+    def known(self, name: str) -> Figures:
+        """The values of a field that there are."""
+        return _known(self.field(name))
+
+    def total(self, name: str) -> int | None:
+        """The sum of a field of whole numbers; None where one is not known: a sum over some would look like a loss."""
+        values = self.field(name)
+        return int(values.sum()) if (values == values).all() else None
+
+
+def _known(figures: Figures) -> Figures:
+    found: Figures = figures[figures == figures]
+    return found

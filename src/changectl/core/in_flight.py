@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from changectl.core.durations import column
-
 if TYPE_CHECKING:
-    from changectl.core.durations import Figures
-    from changectl.core.records import Record
+    from changectl.core.durations import Durations, Figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +17,18 @@ class InFlight:
     most: int | None
 
 
-def in_flight(records: Sequence[Record], *, closed: bool) -> InFlight:
+def in_flight(requests: Durations, *, closed: bool) -> InFlight:
     """Count what one level had under way, each request from the moment it was taken up until its end.
 
     The mean is the integral over time, divided by the time: for an open level from the first request that was due to
     the last one; for a closed one from the moment its last stream began to the one when its first stream had ended, so
     that ramp and end, in which fewer streams run, are left out.
     """
-    started, ended = column(records, "t_start"), column(records, "t_end")
-    if not len(records) or not (started <= ended).all():  # also where a time is not known
+    started, ended = requests.field("t_start"), requests.field("t_end")
+    if not len(started) or not (started <= ended).all():  # also where a time is not known
         return InFlight(None, None)
-    planned = column(records, "t_planned")
-    begin, end = _all_streams(records, started, ended) if closed else (planned.min(), planned.max())
+    planned = requests.field("t_planned")
+    begin, end = _all_streams(requests.field("stream"), started, ended) if closed else (planned.min(), planned.max())
     most = _most(started, ended)
     if end <= begin:
         return InFlight(None, most)
@@ -40,9 +36,8 @@ def in_flight(records: Sequence[Record], *, closed: bool) -> InFlight:
     return InFlight(float(under_way / (end - begin)), most)
 
 
-def _all_streams(records: Sequence[Record], started: Figures, ended: Figures) -> tuple[float, float]:
+def _all_streams(streams: Figures, started: Figures, ended: Figures) -> tuple[float, float]:
     """From the last stream's first request to the first stream's last answer."""
-    streams = column(records, "stream")
     each = [streams == stream for stream in set(streams.tolist())]
     return max(started[own].min() for own in each), min(ended[own].max() for own in each)
 

@@ -19,7 +19,7 @@ from changectl.core.judgement import Judgement
 from changectl.core.measurement import parse_records
 from changectl.core.policy import Policy
 from changectl.core.ports import Event
-from changectl.core.records import Record
+from changectl.core.records import Records
 from changectl.core.sameness import Differs, first_difference
 from changectl.core.terms import Terms
 from changectl.core.trial_order import Letter
@@ -46,7 +46,7 @@ class RawPhase:
 
     body: Mapping[str, Any]
     basis: Basis
-    records: Sequence[Record]
+    records: Records
 
     def computed(self, policy: Policy | None = None) -> TrialPhase:
         """The phase with its figures computed from the records, under other limits where a policy is given."""
@@ -183,7 +183,7 @@ def _raw_phase(name: str, body: Mapping[str, Any], basis: Basis, blob: Blob) -> 
         text = f"the raw records of {phase} of {name} are not what was recorded, so nothing was judged: {error}"
         raise Refused(f"{text}. See what else is damaged: changectl audit verify", reason=RECORDS_LOST) from error
     try:
-        return RawPhase(body, basis, parse_records(data.decode().splitlines()))
+        return RawPhase(body, basis, parse_records(data.decode()))
     except ValueError as error:
         text = f"the raw records of {phase} of {name} (sha256 {digest}) are as stored, and cannot be read: {error}"
         raise Refused(text, reason=RECORDS_UNREADABLE) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from changectl.core.distribution import Curve, distributions
@@ -79,7 +79,7 @@ def _table(headings: Sequence[str], rows: Sequence[Markup], numbers: Collection[
 
 
 def instance(
-    story: RunStory, step: int, host: str, bodies: Sequence[Json], raw: Mapping[str, Sequence[Record]], *, named: bool
+    story: RunStory, step: int, host: str, bodies: Sequence[Json], raw: Mapping[str, Iterable[Record]], *, named: bool
 ) -> list[Markup]:
     """What was measured on an instance, drawn."""
     where = f" on {host}" if named else ""

@@ -6,7 +6,7 @@ forbids scripts and every source of its own accord.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from changectl.core.history import RunStory, StepStory
 from changectl.core.history_events import text_of
@@ -19,7 +19,7 @@ from changectl.reports._html_charts import patterns
 from changectl.reports._html_style import STYLE
 from changectl.reports._svg import Markup, joined, tag
 
-Raw = Mapping[str, Sequence[Record]]  # digest of a phase's raw records -> the records
+Raw = Mapping[str, Iterable[Record]]  # digest of a phase's raw records -> the records
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _SIGNS = {"good": "✓", "bad": "✗"}

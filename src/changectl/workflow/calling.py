@@ -85,7 +85,7 @@ class Caller:
         """A link that came back in time has spoilt the figures all the same, and that is nothing against a change."""
         if self.own or silent < CUT:
             return
-        failed = sum(record.cls in NO_WAY for record in parse_records(records.splitlines()))
+        failed = sum(record.cls in NO_WAY for record in parse_records(records))
         if failed:
             text = f"it was not heard for {silent:.0f} s, and {failed} of its requests found no way to the service"
             raise CallerLost(self.target.name, self.name, text)

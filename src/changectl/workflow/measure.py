@@ -95,7 +95,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
         after = Look(status, HostFacts.read(host))
         pages, log = target.pages(answer=False), [*start.log, *status.log]
         capacity = target.engine.capacity(pages, log)
-        parsed = list(parse_records(sent.records.splitlines()))
+        parsed = parse_records(sent.records)
         require_path(target, load, parsed, seen)
         basis = Basis(
             load.sizes,

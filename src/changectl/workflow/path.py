@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from changectl.core.measured_path import ENDPOINT, arrived
-from changectl.core.records import Record
+from changectl.core.records import Records
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.sampling import Sampled
@@ -16,7 +15,7 @@ PATH_LOST, PATH_UNPROVEN = "path_lost", "path_unproven"
 CUT = frozenset({"connect_refused", "connect_timeout", "connect_error"})  # nobody took the request there
 
 
-def require_path(target: Target, load: LoadPlan, records: Sequence[Record], seen: Sampled) -> None:
+def require_path(target: Target, load: LoadPlan, records: Records, seen: Sampled) -> None:
     """Of a load that went through the balancer: it was taken there, and this instance alone answered.
 
     Raises:
@@ -26,7 +25,7 @@ def require_path(target: Target, load: LoadPlan, records: Sequence[Record], seen
     if load.path == ENDPOINT:
         return
     way = f"{target.name}: the load goes through the balancer ({load.endpoint(target)})"
-    if cut := sum(one.cls in CUT for one in records):
+    if cut := sum(cls in CUT for cls in records.texts("cls")):
         text = f"{way}, and {cut} of {len(records)} requests were not taken there. It is measured on no other path"
         raise NotKept(PATH_LOST, f"{text}; mend that, then apply the plan again")
     received = math.fsum(one.n_out or 0 for one in records if one.ok)

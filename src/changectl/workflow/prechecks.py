@@ -79,7 +79,7 @@ def _caller(target: Target, load: LoadPlan | None, tools: Tools) -> CallerSeen:
         return CallerSeen(name, trouble=lost.why)
     except HostCallError as error:
         return CallerSeen(name, trouble=str(error))
-    tried = next(iter(parse_records(sent.records.splitlines())), None)
+    tried = next(iter(parse_records(sent.records)), None)
     return CallerSeen(
         name,
         python=python,

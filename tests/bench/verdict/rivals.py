@@ -15,8 +15,8 @@ import numpy.typing as npt
 from scipy.stats import mannwhitneyu
 from tests.bench.verdict import kayenta
 
-from changectl.core.durations import Durations, marks
-from changectl.core.records import OK, Record
+from changectl.core.durations import Durations
+from changectl.core.records import OK, Record, Records
 from changectl.core.trial_order import Letter
 
 Array = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ def series(phases: Phases) -> list[Series]:
     found: dict[tuple[str, str], tuple[list[Array], list[Array]]] = {}
     for letter, records in phases:
         for level, own in by_level(records).items():
-            durations = Durations(own).only(marks(record.cls == OK for record in own))
+            durations = Durations(Records.of(record for record in own if record.cls == OK))
             for metric in METRICS:
                 both = found.setdefault((level, metric), ([], []))
                 both[letter == "B"].append(1000 * durations.values(metric))
@@ -127,7 +127,7 @@ def argo(phases: Phases) -> Says:
 
 
 def _condition(good: Sequence[Record], metric: str, limit: float | None) -> Says:
-    values = 1000 * Durations(good)[metric] if good else np.zeros(0)
+    values = 1000 * Durations(Records.of(good))[metric]
     parts = [part[~np.isnan(part)] for part in np.array_split(values, INTERVALS)]
     if sum(not len(part) for part in parts) > ERROR_LIMIT:
         return "inconclusive"
@@ -142,7 +142,7 @@ def _values(phases: Phases, letter: Letter) -> dict[tuple[str, str], Array]:
     for own_letter, records in phases:
         if own_letter == letter:
             for level, own in by_level(records).items():
-                durations = Durations(own).only(marks(record.cls == OK for record in own))
+                durations = Durations(Records.of(record for record in own if record.cls == OK))
                 for metric in METRICS:
                     found.setdefault((level, metric), []).append(1000 * durations.values(metric))
     return {key: np.concatenate(values) for key, values in found.items()}

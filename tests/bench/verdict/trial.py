@@ -17,7 +17,7 @@ from changectl.core.judgement import Judgement
 from changectl.core.measurement import parse_records, summarise
 from changectl.core.metrics import Expectation
 from changectl.core.noise import NoiseModel
-from changectl.core.records import Record
+from changectl.core.records import Record, Records
 from changectl.core.trial_noise import spreads_of
 from changectl.core.trial_order import Letter, length, looks, order
 from changectl.core.trial_phases import TrialPhase
@@ -50,7 +50,7 @@ class Ended:
     phases: int
     seconds: float
     after_change: float = 0.0
-    records: list[tuple[Letter, tuple[Record, ...]]] = field(default_factory=list)
+    records: list[tuple[Letter, Sequence[Record]]] = field(default_factory=list)
     places: tuple[str, ...] = ()
 
     @property
@@ -64,10 +64,10 @@ class Ended:
         return self.phases / 2
 
 
-def measured(host: Host, shape: Shape, number: int, letter: Letter) -> tuple[TrialPhase, tuple[Record, ...]]:
+def measured(host: Host, shape: Shape, number: int, letter: Letter) -> tuple[TrialPhase, Records]:
     """One phase, from the generator's lines to what the judge takes."""
     run = host.phase(number, letter)
-    records = parse_records(run.lines)
+    records = parse_records("\n".join(run.lines))
     measurement = summarise(records, shape.sizes, facts=run.facts)
     conditions = CHANGED if letter == "B" else SAVED
     phase = TrialPhase(
@@ -102,12 +102,12 @@ def run(
     host = Host(world, shape, effect, chance, 2 * pairs)
     phases: list[TrialPhase] = []
     ended: Ended | None = None
-    kept: list[tuple[Letter, tuple[Record, ...]]] = []
+    kept: list[tuple[Letter, Sequence[Record]]] = []
     for number, letter in enumerate(order(pairs), start=1):
         phase, records = measured(host, shape, number, letter)
         phases.append(phase)
         if whole:
-            kept.append((letter, records))
+            kept.append((letter, tuple(records)))
         if ended is None and (_due(phases, looks(pairs)) or _may_be_gross(phases)):
             ended = _look(phases, shape, looks(pairs), noise or NoiseModel(), expect)
         if ended and not whole:

@@ -10,14 +10,14 @@ from tests.unit.core.test_measurement import LOW, MS, failure, record
 from changectl.core import goodput as of_goodput
 from changectl.core.durations import Durations
 from changectl.core.goodput import latency_limits
-from changectl.core.measurement import Record, summarise
+from changectl.core.measurement import Record, Records, summarise
 from changectl.core.metrics import parse_expectation, parse_guard, parse_metric
 
 SLO = [parse_guard("ttft_user_p95", "<= 50ms"), parse_guard("tpot_p95", "<= 10ms"), parse_guard("failures", "<= 1%")]
 
 
 def goodput(records: list[Record], limits: dict[str, float]) -> float | None:
-    return of_goodput.goodput(Durations([one for one in records if one.ok]), len(records), limits)
+    return of_goodput.goodput(Durations(Records.of(one for one in records if one.ok)), len(records), limits)
 
 
 def slow(i: int) -> Record:

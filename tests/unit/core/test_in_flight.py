@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.core.test_measurement import MS, record
 
+from changectl.core.durations import Durations
 from changectl.core.in_flight import InFlight, in_flight
-from changectl.core.records import Record
+from changectl.core.records import Record, Records
 
 
-def spans(*times: tuple[int, int], streams: int = 1) -> list[Record]:
+def spans(*times: tuple[int, int], streams: int = 1) -> Durations:
     """Requests taken up and ended at these milliseconds, turn and turn about in so many streams."""
-    return [
+    return timed(
         record(i, stream=i % streams, t_planned=start * MS, t_start=start * MS, t_end=end * MS)
         for i, (start, end) in enumerate(times)
-    ]
+    )
+
+
+def timed(records: Iterable[Record]) -> Durations:
+    return Durations(Records.of(records))
 
 
 def test_requests_of_an_open_level_are_counted_over_the_time_of_its_sending() -> None:
@@ -47,8 +54,8 @@ def test_streams_that_never_ran_together_have_no_mean() -> None:
 def test_a_request_without_its_times_leaves_it_unknown(missing: str) -> None:
     records = [record(0), record(1, **{missing: None})]
 
-    assert in_flight(records, closed=False) == InFlight(None, None)
-    assert in_flight([], closed=True) == InFlight(None, None)
+    assert in_flight(timed(records), closed=False) == InFlight(None, None)
+    assert in_flight(timed([]), closed=True) == InFlight(None, None)
 
 
 times = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 500)), min_size=1, max_size=40)

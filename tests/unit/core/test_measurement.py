@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -170,7 +171,7 @@ def test_figures_of_the_whole_phase_are_found_by_reference() -> None:
 @pytest.mark.parametrize("line", ["{", "[]", "{}", '{"i": "1"}', '{"i": true}'])
 def test_a_line_that_is_no_record_is_refused_with_its_number(line: str) -> None:
     with pytest.raises(ValueError, match="line 2"):
-        parse_records(["", line])
+        parse_records(f"\n{line}")
 
 
 def as_rows(records: Sequence[Record], fields: Sequence[str] = Record._fields) -> list[str]:
@@ -178,15 +179,19 @@ def as_rows(records: Sequence[Record], fields: Sequence[str] = Record._fields) -
     return [json.dumps(line) for line in ({"fields": fields}, *rows)]
 
 
+def read(lines: Sequence[str]) -> list[Record]:
+    return list(parse_records("\n".join(lines)))
+
+
 def test_rows_under_the_names_of_their_fields_are_the_same_records_as_objects() -> None:
-    records = tuple(record(i) if i % 7 else failure(i) for i in range(300))
+    records = [record(i) if i % 7 else failure(i) for i in range(300)]
     objects = [json.dumps(one._asdict()) for one in records]
 
-    assert parse_records(as_rows(records)) == records
-    assert parse_records(as_rows(records, sorted(Record._fields))) == records
-    assert parse_records(objects) == records
-    assert parse_records([*as_rows(records[:150]), "", *as_rows(records[150:], Record._fields[::-1])]) == records
-    assert parse_records([*objects[:9], *as_rows(records[9:])]) == records
+    assert read(as_rows(records)) == records
+    assert read(as_rows(records, sorted(Record._fields))) == records
+    assert read(objects) == records
+    assert read([*as_rows(records[:150]), "", *as_rows(records[150:], Record._fields[::-1])]) == records
+    assert read([*objects[:9], *as_rows(records[9:])]) == records
 
 
 def test_a_field_that_is_not_there_is_not_known_and_one_of_a_later_version_is_passed_over() -> None:
@@ -197,7 +202,7 @@ def test_a_field_that_is_not_there_is_not_known_and_one_of_a_later_version_is_pa
         *(f'{row[:-1]}, "red"]' for row in rows),
     ]
 
-    assert parse_records(later) == tuple(record(i, status=None) for i in range(300))
+    assert read(later) == [record(i, status=None) for i in range(300)]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +221,7 @@ def test_one_line_among_many_that_is_no_record_is_named(wrong: str, said: str) -
     lines = as_rows([record(i) for i in range(300)])
     lines.insert(202, wrong)
     with pytest.raises(ValueError, match=f"line 203.*({said})|{said}") as found:
-        parse_records(lines)
+        read(lines)
     assert str(found.value).startswith("line 203: ")
 
 
@@ -224,7 +229,89 @@ def test_one_line_among_many_that_is_no_record_is_named(wrong: str, said: str) -
 def test_a_value_of_another_kind_among_many_is_named(name: str, value: object) -> None:
     lines = as_rows([record(i)._replace(**({name: value} if i == 200 else {})) for i in range(300)])
     with pytest.raises(ValueError, match=f'^line 202: field "{name}" of a request record is {value!r}, not '):
-        parse_records(lines)
+        read(lines)
+
+
+NEARLY_ROWS = [
+    "",
+    " ",
+    "{}",
+    "[]",
+    "[1]",
+    "[1, 2]",
+    "[1], [2]",
+    "[[1]]",
+    "[1",
+    "2]",
+    "[1, [2]",
+    '["a]',
+    '[", 1]',
+    "7",
+    '{"fields": ["i"]}',
+]
+NEARLY_ROWS += [
+    "\ufeff[1]",
+    "[1]\r",
+    "[1]\u2028[2]",
+    "[-0]",
+    "[01]",
+    "[1e400]",
+    "[NaN]",
+    "[-Infinity]",
+    "[Inf]",
+    "[" * 300,
+    f"[{10**30}]",
+]
+NEARLY_ROWS += [
+    '["\\ud800"]',
+    '["\ud800"]',
+    '["\\ud83d\\ude00"]',
+    '["\\u0000"]',
+    '["\x7f"]',
+    '["\t"]',
+    '["\\x"]',
+    f"[{'9' * 5000}]",
+    '[{"a": [[1]',
+    "[2]]}]",
+]
+
+
+@given(st.lists(st.one_of(st.integers(0, 40), st.sampled_from(NEARLY_ROWS)), max_size=12), st.booleans())
+def test_lines_read_together_are_what_each_is_by_itself_and_so_is_what_is_wrong_with_them(
+    chosen: list[int | str], later: bool
+) -> None:
+    (header, *rows) = as_rows([record(i) if i % 3 else failure(i) for i in range(41)])
+    if later:  # a field that this version does not know may hold what it likes
+        header, rows = header.replace("]", ', "colour"]'), [row.replace("]", ", NaN]") for row in rows]
+    lines = [header, *(rows[each] if isinstance(each, int) else each for each in chosen)]
+
+    assert outcome(lines) == outcome([f"{line} " for line in lines])  # which are not read together
+
+
+@pytest.mark.parametrize(
+    "values",
+    ["[1, [2]\n[3], 4]\n[5, 6], [7, 8]", '[1, "a]\n[", 2]\n[5, 6], [7, 8]', '[1], {"a": [[1]\n[1]]}, [1]\n[1]'],
+)
+def test_a_row_over_two_lines_is_not_made_good_by_a_line_of_two_rows(values: str) -> None:
+    with pytest.raises(ValueError, match="line 2: a request record is not whole"):
+        parse_records('{"fields": ["i", "colour"]}\n' + values)
+
+
+def outcome(lines: Sequence[str]) -> list[Record] | str:
+    """What lines hold, or which of them is refused and why; where in it is left out."""
+    try:
+        return read(lines)
+    except ValueError as error:
+        return re.sub(r"\(char \d+\)|column \d+", "", str(error))
+
+
+@pytest.mark.parametrize("value", [2**53, -(10**400)])
+def test_a_number_that_figures_could_not_hold_is_named(value: int) -> None:
+    lines = as_rows([record(i)._replace(**({"t_first": value} if i == 200 else {})) for i in range(300)])
+    with pytest.raises(
+        ValueError, match=r'^line 202: field "t_first" of a request record is not below 9007199254740992$'
+    ):
+        read(lines)
 
 
 def test_what_durations_there_are_is_what_metrics_have_statistics() -> None:

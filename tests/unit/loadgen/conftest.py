@@ -40,6 +40,6 @@ def _runner(program: Path) -> Callable[..., Result]:
             [python, "-I", "-S", str(program)], input=text, capture_output=True, text=True, timeout=30, check=False
         )
         notes = [json.loads(line) for line in done.stderr.splitlines()]
-        return Result(done.returncode, parse_records(done.stdout.splitlines()), notes, done.stdout)
+        return Result(done.returncode, tuple(parse_records(done.stdout)), notes, done.stdout)
 
     return run

@@ -219,7 +219,7 @@ def test_being_told_to_stop_records_what_was_under_way_and_is_not_success(progra
         os.kill(run.pid, number)
         output, notes = run.communicate(timeout=10)
     assert run.returncode == 3
-    records = parse_records(output.splitlines())
+    records = tuple(parse_records(output))
     assert [record.cls for record in records] == ["client_abort"] * 2
     assert json.loads(notes.splitlines()[-1])["summary"]["whole"] is False
 

@@ -185,7 +185,7 @@ def meanwhile(program: Path, job: dict[str, Any], act: Callable[[int], Pause]) -
     pause = act(client.pid)
     output, notes = client.communicate(timeout=60)
     start = json.loads(notes.splitlines()[-1])["summary"]["clock_start_ns"]
-    return parse_records(output.splitlines()), Pause(pause.stopped - start, pause.went_on - start)
+    return tuple(parse_records(output)), Pause(pause.stopped - start, pause.went_on - start)
 
 
 def test_a_server_that_stands_still_for_two_seconds_shows_in_every_request_that_was_due(
@@ -267,7 +267,7 @@ def test_being_told_to_stop_ends_an_open_level_at_once(program: Path, wait: str)
         output, notes = run.communicate(timeout=10)
 
     assert run.returncode == 3
-    assert {record.cls for record in parse_records(output.splitlines())} <= {"client_abort"}
+    assert {record.cls for record in parse_records(output)} <= {"client_abort"}
     assert json.loads(notes.splitlines()[-1])["summary"]["whole"] is False
 
 
@@ -297,7 +297,7 @@ def test_a_soft_limit_is_raised_as_far_as_needed(program: Path) -> None:
         done = run_with_open_files(program, make_job(server.url, levels=[peak(80, 1.0)], deadline=9.0), 40, 400)
 
     assert done.returncode == 0
-    assert {record.cls for record in parse_records(done.stdout.splitlines())} == {"ok"}
+    assert {record.cls for record in parse_records(done.stdout)} == {"ok"}
 
 
 def test_only_what_may_really_be_open_at_once_needs_room(program: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_request_without_room_is_the_senders_failure_and_named_as_that(program
             for file in files:
                 os.close(file)
 
-    records = parse_records(done.stdout.splitlines())
+    records = tuple(parse_records(done.stdout))
     measurement, level = measured(records, 60, 1.0)
     assert level.failures["client_limit"] > 0
     judgement = judge_quick(measurement, measurement)

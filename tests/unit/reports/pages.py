@@ -52,7 +52,7 @@ def page(stage: Stage, run: str = "R1", *, alter: Callable[[Any], Any] = lambda 
 
 def _records(data: bytes, hostile: bool) -> tuple[Record, ...]:
     try:
-        records = parse_records(data.decode().splitlines())
+        records = tuple(parse_records(data.decode()))
     except (ValueError, KeyError):
         return ()  # a log, or what the sampler saw
     return tuple(one._replace(level=one.level + HOSTILE) for one in records) if hostile else records
