@@ -31,13 +31,15 @@ class Differs:
 def first_difference(recorded: Any, again: Any, place: str = "") -> Differs | None:
     """Where they part first, in the order of the recorded one; None: nowhere, to the last bit.
 
+    A figure that was computed and has no place in the record is none that an earlier program knew: no difference.
+
     Args:
         recorded: JSON values.
         again: JSON values.
         place: the way to both.
     """
     if isinstance(recorded, Mapping) and isinstance(again, Mapping):
-        parts = [(str(key), recorded.get(key, _NOTHING), again.get(key, _NOTHING)) for key in [*recorded, *again]]
+        parts = [(str(key), value, again.get(key, _NOTHING)) for key, value in recorded.items()]
     elif isinstance(recorded, list) and isinstance(again, list):
         longest = range(max(len(recorded), len(again)))
         both = [(_at(recorded, index), _at(again, index)) for index in longest]

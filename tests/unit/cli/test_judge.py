@@ -146,6 +146,19 @@ def test_a_figure_that_is_not_as_recorded_is_named(
     assert (said.code, told in said.out.replace("\n", "")) == (3, True)
 
 
+def test_figures_that_an_earlier_program_did_not_know_are_no_difference(
+    run: Run, project: Path, quick_record: tuple[Stage, Path]
+) -> None:
+    def alter(kind: str, body: Body) -> None:
+        if kind == "measure.outcome":
+            del body["summary"]["levels"][0]["in_flight_mean"]
+
+    keep(quick_record[0], project, alter)
+    ended = run("judge", "R1", "--json")
+
+    assert (ended.code, ended.json["reason"]) == (0, "same")
+
+
 def _remove(path: Path) -> None:
     path.unlink()
 

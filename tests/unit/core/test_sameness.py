@@ -24,7 +24,10 @@ def test_a_document_is_the_same_as_itself_read_again(document: Any) -> None:
     assert first_difference(document, copy.deepcopy(document)) is None
 
 
-@given(DOCUMENTS, DOCUMENTS)
+LISTS = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4))
+
+
+@given(LISTS, LISTS)
 def test_two_documents_differ_exactly_where_their_json_does(one: Any, other: Any) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
@@ -48,7 +51,7 @@ LEVEL = {"name": "low", "n": 3}
     [
         ({"rows": [ROW]}, {"rows": [{**ROW, "after": 2}]}, "rows/tpot_p50 at peak/after: recorded 1, computed 2"),
         ({"levels": [LEVEL]}, {"levels": []}, f"levels/low: recorded {LEVEL}, computed (absent)"),
-        ({}, {"more": 1}, "more: recorded (absent), computed 1"),
+        ({"rows": []}, {"rows": [{"after": 1}]}, "rows/1: recorded (absent), computed {'after': 1}"),
         ({"n": 1}, {"n": 1.0}, "n: recorded 1, computed 1.0"),
         ({"n": True}, {"n": 1}, "n: recorded True, computed 1"),
         ({"a": 1, "b": 1}, {"a": 2, "b": 2}, "a: recorded 1, computed 2"),
@@ -57,3 +60,8 @@ LEVEL = {"name": "low", "n": 3}
 )
 def test_the_first_difference_is_told_by_the_names_of_things(recorded: Any, again: Any, told: str) -> None:
     assert str(first_difference(recorded, again)) == told
+
+
+@given(st.dictionaries(st.text(max_size=3), DOCUMENTS, max_size=4), st.dictionaries(st.text(max_size=3), DOCUMENTS))
+def test_a_figure_that_an_earlier_program_did_not_know_is_no_difference(document: Any, more: Any) -> None:
+    assert first_difference(document, {**more, **document}) is None
