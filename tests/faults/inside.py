@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from tests.faults.local_cell import carry_out, dry_run
+from tests.faults.pair import pair
 from tests.faults.race import race
 
 TMPFS_SIZE = "64m"
@@ -92,6 +93,8 @@ def main(order: Path, result: Path) -> int:
         told = dry_run(asked, mount_tmpfs)
     elif asked["fault"] == "race":
         told = race()
+    elif asked["fault"] == "pair":
+        told = pair(asked)
     else:
         told = carry_out(asked, mount_tmpfs)
     result.write_text(json.dumps(told))

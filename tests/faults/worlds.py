@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -77,6 +77,11 @@ class Worlds:
         except WorldError as error:
             told = {"error": str(error)}
         return Result(cell, told, time.monotonic() - begun)
+
+    def pair(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Two instances on one host, whose controller is killed at a point."""
+        name = f"pair-{point['when']}-{point['kind']}-{point['number']}"
+        return self._in_world(name, {"plan": "kept", "fault": "pair", "point": dict(point)})
 
     def run_all(self, cells: Sequence[Cell], together: int = 2) -> Iterator[Result]:
         """Carry out cells, so many at a time; yields each as it ends, in the order given."""

@@ -18,9 +18,13 @@ from changectl.core.errors import HostCallError
 FILE = "/etc/nginx/chat.conf"
 
 
+def _member(name: str) -> str:
+    return name if ":" in name else f"{name}:8080"
+
+
 @dataclass
 class FakeBalancer:
-    """One balancer before fake hosts; members are `NAME:8080`."""
+    """One balancer before fake hosts; members are `NAME:8080`, or NAME where that is HOST:PORT itself."""
 
     name: str
     world: World
@@ -42,14 +46,21 @@ class FakeBalancer:
     on_switch: Callable[[str], None] = lambda call: None
 
     def __post_init__(self) -> None:
-        lines = "".join(f"  server {name}:8080 weight=2;\n" for name in self.hosts)
+        lines = "".join(f"  server {_member(name)} weight=2;\n" for name in self.hosts)
         self.file = f"upstream chat {{\n{lines}}}\n".encode()
         self.before = self.file
+
+    def at(self, args: Mapping[str, Any]) -> FakeBalancer:
+        """Whatever a call is about: there is one balancer here."""
+        return self
 
     def out(self) -> list[str]:
         """The members that get no requests now."""
         lines = [line.split() for line in self.file.decode().splitlines() if "down;" in line]
-        return [line[1].partition(":")[0] for line in lines]
+        return [self._named(line[1]) for line in lines]
+
+    def _named(self, member: str) -> str:
+        return next(name for name in self.hosts if _member(name) == member)
 
     def lease_runs_out(self) -> None:
         """The dead-man puts back what is healthy."""
@@ -64,7 +75,8 @@ class FakeBalancer:
         return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
 
     def call_standing(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self.keeper.standing(args["run"]), "generation": self.generations.get(args["run"])}
+        seen = self.generations.get(args["run"])
+        return {**self.keeper.standing(args["run"]), "generation": seen, "seen": seen or 0}
 
     def call_lease(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return self.keeper.lease(self.name, args, self.generations.get(args["run"], 0))
@@ -102,7 +114,7 @@ class FakeBalancer:
         return {request["name"]: self._page(request["url"]) for request in args["requests"]}
 
     def _page(self, url: str) -> dict[str, Any]:
-        name, path = urlsplit(url).hostname or "", urlsplit(url).path
+        name, path = self._named(urlsplit(url).netloc), urlsplit(url).path
         if name in self.unreachable:
             return {"status": None, "error": "timed out"}
         if name in self.forbidden and path == "/health":
@@ -136,7 +148,7 @@ class FakeBalancer:
         self.file = self.staged[write["staged"]]
 
     def _put_back(self, run: str, given: Mapping[str, Any]) -> None:
-        member = given["changectl_traffic"]["member"].partition(":")[0]
+        member = given["changectl_traffic"]["member"]
         health = [self._page(request["url"])["status"] for request in given["changectl_traffic"]["health"]]
         if health != [200] * len(health):
             raise HostCallError(f"{member} stays out of service", reason="member_sick")

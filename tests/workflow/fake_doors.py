@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.workflow.fake_host import FakeHost
+from tests.workflow.fake_shared import SharedHost
 
 from changectl.core.errors import ContactLost
 from changectl.core.ports import HostAddress, Json, PlayResult, Progress
@@ -16,7 +17,7 @@ from changectl.core.ports import HostAddress, Json, PlayResult, Progress
 class FakeDoor:
     """Fulfils core.ports.Door."""
 
-    host: FakeHost
+    host: FakeHost | SharedHost
     closed: bool = False
 
     def call(
@@ -28,8 +29,9 @@ class FakeDoor:
         progress: Progress | None = None,
         silence: float | None = None,
     ) -> dict[str, Any]:
-        self.host.world.passing(f"door {self.host.name} {name}")
-        return self.host.call(name, args)
+        instance = self.host.at(args)
+        self.host.world.passing(f"door {instance.name} {name}")
+        return instance.call(name, args)
 
     def close(self) -> None:
         self.closed = True
@@ -39,7 +41,7 @@ class FakeDoor:
 class FakeDoors:
     """Fulfils core.ports.Doors."""
 
-    hosts: Mapping[str, FakeHost]
+    hosts: Mapping[str, FakeHost | SharedHost]
     opened: list[FakeDoor] = field(default_factory=list)
 
     def open(self, host: HostAddress) -> FakeDoor:
@@ -54,10 +56,11 @@ class FakeDoors:
 class FakePlaybooks:
     """Fulfils core.ports.Playbooks."""
 
-    hosts: Mapping[str, FakeHost]
+    hosts: Mapping[str, FakeHost | SharedHost]
     arguments: list[Mapping[str, Any]] = field(default_factory=list)
 
     def run(self, play: str, host: HostAddress, arguments: Json, *, timeout: float) -> PlayResult:
         self.arguments.append(arguments)
-        self.hosts[host.name].world.passing(f"play {host.name} {play}")
-        return PlayResult(self.hosts[host.name].play(play, arguments))
+        instance = self.hosts[host.name].at(arguments)
+        instance.world.passing(f"play {instance.name} {play}")
+        return PlayResult(instance.play(play, arguments))

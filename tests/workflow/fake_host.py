@@ -20,6 +20,7 @@ from tests.workflow.fake_sampler import FakeSampler
 from tests.workflow.world import EPOCH, World
 
 from changectl.core.errors import HostCallError
+from changectl.core.lease import whole
 from changectl_host import part
 
 DEFAULT = "/var/lib/changectl"  # the state folder that a host takes by itself
@@ -100,6 +101,9 @@ class FakeHost:
     generations: dict[str, int] = field(default_factory=dict)
     keeper: FakeKeeper = field(default_factory=FakeKeeper)
     sampler: FakeSampler = field(default_factory=FakeSampler)
+    unit: str = "chat.service"
+    env: str = ENV
+    port: int = 8080
 
     def __post_init__(self) -> None:
         self.start()
@@ -107,13 +111,25 @@ class FakeHost:
         if self.process is not None:
             self.process.started = -3600.0
 
+    def at(self, args: Mapping[str, Any]) -> FakeHost:
+        """The instance that a call or a play is about: the only one here."""
+        return self
+
+    @property
+    def instances(self) -> list[FakeHost]:
+        return [self]
+
+    @property
+    def unit_file(self) -> str:
+        return f"/etc/systemd/system/{self.unit}"
+
     # -- the service ----------------------------------------------------------------------------------------------
     def start(self) -> None:
         self.starts, self.stale = self.starts + 1, False
         self.log_end = len(self.log)
-        lines = self.files[UNIT].decode().splitlines()
+        lines = self.files[self.unit_file].decode().splitlines()
         argv = shlex.split(next(line for line in lines if line.startswith("ExecStart=")).partition("=")[2])
-        pairs = [line.partition("=") for line in self.files[ENV].decode().splitlines() if "=" in line]
+        pairs = [line.partition("=") for line in self.files[self.env].decode().splitlines() if "=" in line]
         environ = {name: value for name, _, value in pairs}
         failure = self.refuses(argv)
         if failure is not None:
@@ -134,7 +150,7 @@ class FakeHost:
 
     def lease_runs_out(self) -> None:
         """Nobody gave a sign of life: the dead-man brings the saved configuration back, as the real one does."""
-        for run in self.keeper.run_out():
+        for run in (run for run in self.keeper.run_out() if run in self.saved):
             only = self.keeper.armed[run]["only"]
             fake_plays.bring_back(self, run, only)
             self.generations[run] += 1
@@ -173,11 +189,11 @@ class FakeHost:
 
     def call_inspect(self, args: Mapping[str, Any]) -> dict[str, Any]:
         process = self.process
-        manager = {"unit": "chat.service", "show": SHOW, "files": [UNIT], "need_daemon_reload": False,
-                   "env_files": [{"path": ENV, "optional": False}], "exec_start": [self.exec_start]}  # fmt: skip
+        manager = {"unit": self.unit, "show": SHOW, "files": [self.unit_file], "need_daemon_reload": False,
+                   "env_files": [{"path": self.env, "optional": False}], "exec_start": [self.exec_start]}  # fmt: skip
         facts = None if process is None else {
             "pid": process.pid, "start_ticks": process.pid, "started_at": EPOCH + process.started,
-            "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [8080],
+            "argv": process.argv, "environ": process.environ, "tree": [process.pid], "listens": [self.port],
             "limits": {"Max open files": ["1024", "4096"]}, "uid": 990, "gids": [990],
             "program": [9, 9, 9], "exe": "/opt/llama-server", "venv": "", **self.facts,
         }  # fmt: skip
@@ -246,10 +262,15 @@ class FakeHost:
 
     def call_standing(self, args: Mapping[str, Any]) -> dict[str, Any]:
         run = args["run"]
-        return {**self.keeper.standing(run), "generation": self.generations.get(run), "touched": run in self.written}
+        return {**self.keeper.standing(run), "generation": self.generations.get(run), "seen": self._seen(run),
+                "touched": run in self.written}  # fmt: skip
+
+    def _seen(self, run: str) -> int:
+        """The highest generation of all folders of a run."""
+        return max((number for name, number in self.generations.items() if whole(name) == whole(run)), default=0)
 
     def call_lease(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        return self.keeper.lease(self.name, args, self.generations.get(args["run"], 0))
+        return self.keeper.lease(self.name, args, self._seen(args["run"]))
 
     def call_release(self, args: Mapping[str, Any]) -> dict[str, Any]:
         return self.keeper.release(args)

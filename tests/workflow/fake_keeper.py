@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from changectl.core.errors import HostCallError
+from changectl.core.lease import whole
 
 
 @dataclass
@@ -32,18 +33,19 @@ class FakeKeeper:
     def lease(self, host: str, args: Mapping[str, Any], seen: int) -> dict[str, Any]:
         """As the real one: the folder's own generation grows with the next call that changes something."""
         before = self.holder
-        if before is not None and before["run"] != args["run"]:
+        if before is not None and before["run"] != whole(args["run"]):
             text = f"{host}: run {before['run']} of {before['owner']} is at work here"
             raise HostCallError(text, reason="held", details=before)
         if args["generation"] <= max(seen, 0 if before is None else before["generation"]):
             raise HostCallError(f"{host}: run {args['run']} was taken over", reason="stale_generation")
-        self.holder = {name: args[name] for name in ("run", "generation", "nonce", "owner", "seconds")}
-        if args["run"] in self.armed:
-            self.armed[args["run"]] |= {"nonce": args["nonce"]}
+        self.holder = {name: args[name] for name in ("generation", "nonce", "owner", "seconds")}
+        self.holder["run"] = whole(args["run"])
+        for run in self.armed:
+            self.armed[run] |= {"nonce": args["nonce"]}
         return {**self.holder, "left": args["seconds"], "taken_over": before}
 
     def require(self, host: str, run: str, generation: int) -> None:
-        if self.holder is None or (self.holder["run"], self.holder["generation"]) != (run, generation):
+        if self.holder is None or (self.holder["run"], self.holder["generation"]) != (whole(run), generation):
             raise HostCallError(f"{host}: run {run} has no lease here", reason="lease_lost")
 
     def arm(self, host: str, run: str, asked: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -80,6 +82,8 @@ class FakeKeeper:
 
     def release(self, args: Mapping[str, Any]) -> dict[str, Any]:
         ours = self.holder is not None and self.holder["nonce"] == args["nonce"]
+        if ours and self.armed:
+            raise HostCallError(f"run {args['run']} is armed", reason="armed")
         if ours:
             self.holder = None
         return {"released": ours}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def play(host: FakeHost, name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Do it; returns the module's answers."""
-    assert given["changectl_manager"] == {"systemd": {"unit": "chat.service"}}
+    assert given["changectl_manager"] == {"systemd": {"unit": host.unit}}
     assert given["changectl_lock_wait"] >= given["changectl_service"]["stop_timeout"] + 30
     run = given["changectl_run"]
     fence(host, run, given["changectl_generation"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.workflow.fake_doors import FakeDoors, FakePlaybooks
 from tests.workflow.fake_heart import FakeHeart
 from tests.workflow.fake_host import FakeHost
+from tests.workflow.fake_shared import SharedHost, share
 from tests.workflow.world import (
     FakeChecks,
     FakeClock,
@@ -61,9 +62,35 @@ class Left(BaseException):
         self.exit_code = exit_code
 
 
+def _machines(names: Sequence[str], world: World) -> dict[str, FakeHost | SharedHost]:
+    """The hosts of instances; of those that are called HOST:PORT a host may carry several."""
+    on: dict[str, list[str]] = {}
+    for name in names:
+        on.setdefault(name.partition(":")[0], []).append(name)
+    return {host: share(world, host, named) if ":" in named[0] else FakeHost(host, world) for host, named in on.items()}
+
+
+def _placed_on(names: Sequence[str], text: str) -> str:
+    """A service file for instances, those called HOST:PORT with a unit and an environment file each."""
+    if not any(":" in name for name in names):
+        return text
+    lines = []
+    for name in names:
+        host, _, port = name.partition(":")
+        stem, port = f"chat-{port}" if port else "chat", port or "8080"
+        own = f'{{stem: {stem}, port: "{port}"}}'
+        lines.append(f'  - {{host: {host}, endpoint: "http://127.0.0.1:{port}", vars: {own}}}\n')
+    text = text.replace("unit: chat.service", 'unit: "{{ stem }}.service"').replace(
+        "/etc/chat.env", '"/etc/{{ stem }}.env"'
+    )
+    group = 'instances: {group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}\n'
+    assert group in text
+    return text.replace(group, "".join(["instances:\n", *lines]))
+
+
 @dataclass
 class Stage:
-    """Hosts and ports of one story; change them before `apply`."""
+    """Hosts and ports of one story; change them before `apply`. A name may be HOST:PORT: one of several there."""
 
     names: tuple[str, ...] = ("gpu1",)
     variables: dict[str, Any] = field(default_factory=dict)
@@ -74,16 +101,19 @@ class Stage:
     workload: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "p", "prompt": "once"}])
 
     def __post_init__(self) -> None:
-        self.hosts = {name: FakeHost(name, self.world) for name in self.names}
+        machines = _machines(self.names, self.world)
+        self.hosts = {one.name: one for machine in machines.values() for one in machine.instances}
         self.before = {name: host.digests() for name, host in self.hosts.items()}
-        self.addresses = [HostAddress(name, {"ansible_host": name, **self.variables}) for name in self.names]
+        self.addresses = [HostAddress(name, {"ansible_host": name, **self.variables}) for name in machines]
         self.journal, self.records = FakeJournal(self.world), FakeRecords(self.world)
         self.reporter, self.memory = FakeReporter(self.world), FakeMemory(journal=self.journal)
         self.checks, self.interrupts = FakeChecks(self.world), Interrupts(lambda: self.world.seconds)
-        self.playbooks, self.doors = FakePlaybooks(self.hosts), FakeDoors(self.hosts)
+        self.playbooks, self.doors = FakePlaybooks(machines), FakeDoors(machines)
         self.heart = FakeHeart(self.world)
         self.runs = 0
-        self.service = services.load(self.service_text, "chat.yml", engines=("llamacpp", "vllm"))
+        self.service = services.load(
+            _placed_on(self.names, self.service_text), "chat.yml", engines=("llamacpp", "vllm")
+        )
         self.tools = Tools(
             inventory=FakeInventory(self.addresses), doors=self.doors, heart=self.heart, playbooks=self.playbooks,
             journal=self.journal, records=self.records, memory=self.memory, checks=self.checks,

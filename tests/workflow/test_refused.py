@@ -216,13 +216,3 @@ def test_a_live_service_without_a_level_called_low_is_not_loaded_and_no_run_is_o
 
     assert caught.value.reason == "load_not_allowed"
     assert stage.journal.lines == []
-
-
-def test_two_instances_on_one_host_are_refused_before_anything_is_begun() -> None:
-    one = "{name: %s, host: gpu1, endpoint: 'http://127.0.0.1:%d'}"
-    two = f"[{one % ('a', 8080)}, {one % ('b', 8081)}]"
-    stage = Stage(service_text=SERVICE.replace('{group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}', two))
-    with pytest.raises(Refused, match="several instances of chat run on gpu1"):
-        stage.apply(BETTER)
-
-    assert stage.journal.lines == []

@@ -33,7 +33,7 @@ from changectl.workflow.revert import revert
 from changectl.workflow.revert_order import what_to_revert
 
 TRAFFIC = f"""\
-traffic: {{nginx: {{host: lb1, file: {FILE}, upstream: chat, member: "{{{{ ansible_host }}}}:8080"}}}}
+traffic: {{nginx: {{host: lb1, file: {FILE}, upstream: chat, member: "{{{{ ansible_host }}}}:{{{{ port }}}}"}}}}
 drain: 30s
 """
 TRIAL = """\
@@ -53,13 +53,17 @@ class Behind(Stage):
     """Two instances behind a balancer; every time that a service is stopped, somebody looks who gets requests."""
 
     def __init__(self, more: str = "", names: tuple[str, ...] = ("gpu1", "gpu2"), base: str = SERVICE) -> None:
-        listed = ", ".join(f'{{host: {name}, endpoint: "http://127.0.0.1:8080"}}' for name in names)
-        text = base.replace('{group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}', f"[{listed}]")
+        listed = ", ".join(
+            f'{{host: {name}, endpoint: "http://127.0.0.1:8080", vars: {{port: "8080"}}}}' for name in names
+        )
+        text = base
+        if not any(":" in name for name in names):
+            text = text.replace('{group: gpu, each: {endpoint: "http://127.0.0.1:8080"}}', f"[{listed}]")
         super().__init__(names, service_text=text.replace("limits:", f"{TRAFFIC}limits:").replace(
             "{load_on_live: true}", f"{{load_on_live: true{more}}}"))  # fmt: skip
         self.balancer = FakeBalancer("lb1", self.world, dict(self.hosts))
         self.addresses.append(HostAddress("lb1", {"ansible_host": "lb1"}))
-        self.hosts_and_balancer: dict[str, Any] = {**self.hosts, "lb1": self.balancer}
+        self.hosts_and_balancer: dict[str, Any] = {**self.doors.hosts, "lb1": self.balancer}
         self.doors.hosts = self.playbooks.hosts = self.hosts_and_balancer
         self.stopped_in_service: list[str] = []
         self.stopped = 0

@@ -40,7 +40,7 @@ def install(run: Run, armed: Dict[str, Any], resolved: List[str], folder: str = 
         content = text(run, armed, resolved)
         wants = os.path.join(folder, "sysinit.target.wants")
         os.makedirs(wants, mode=0o755, exist_ok=True)
-        unit = name()
+        unit = name(run)
         _write(os.path.join(folder, unit), content.encode())
         link = os.path.join(wants, unit)
         if not os.path.lexists(link):
@@ -62,7 +62,7 @@ def _write(path: str, data: bytes) -> None:
 
 def remove(run: Run, folder: str = FOLDER) -> bool:
     """Take the unit away if it is this run's; whether it was there."""
-    unit = name()
+    unit = name(run)
     path = os.path.join(folder, unit)
     if owner(folder, unit) != _owner(run):
         return False
@@ -73,11 +73,14 @@ def remove(run: Run, folder: str = FOLDER) -> bool:
     return True
 
 
-def name() -> str:
-    """The unit's name: one for the host, and one for each upstream, for each has a lease of its own."""
-    place = os.path.abspath(locks.host_folder())
-    above, key = os.path.split(place)
-    return f"{_STEM}-{key}.service" if os.path.basename(above) == locks.UPSTREAMS else NAME
+def name(run: Run) -> str:
+    """The unit's name: one for the host, one for each instance that shares it, and one for each upstream.
+
+    What is armed at the same time on one host has a unit of its own: it waits for another service, and goes alone.
+    """
+    above, key = os.path.split(os.path.abspath(locks.host_folder()))
+    stem = f"{_STEM}-{key}" if os.path.basename(above) == locks.UPSTREAMS else _STEM
+    return f"{stem}.{run.instance}.service" if run.instance else f"{stem}.service"
 
 
 def all_names(folder: str = FOLDER) -> List[str]:
@@ -86,7 +89,7 @@ def all_names(folder: str = FOLDER) -> List[str]:
         found = os.listdir(folder)
     except OSError:
         return []
-    return sorted(one for one in found if one == NAME or (one.startswith(f"{_STEM}-") and one.endswith(".service")))
+    return sorted(one for one in found if one.startswith((f"{_STEM}-", f"{_STEM}.")) and one.endswith(".service"))
 
 
 def owner(folder: str = FOLDER, unit: str = NAME) -> Optional[str]:

@@ -27,7 +27,7 @@ def capture(args: Dict[str, Any]) -> Dict[str, Any]:
         earlier = snapshot.manifest_or_none(run)
         files = {path: _save(run, path) for path in paths}
         if earlier is not None and earlier["files"] != files:
-            message = f"run {run.name} has a snapshot of another state; it is not overwritten (a later step is RUN/2)"
+            message = f"run {run.name} has a snapshot of another state; it is not overwritten"
             raise Failure("already_captured", message)
         run.record("capture.intent", files=paths)
         running = _save_process(run, args)

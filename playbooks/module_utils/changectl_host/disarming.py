@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 from . import boot_unit, keeper, lease, records, witness
 from .failure import Failure
 from .locks import lease_lock
-from .state import Run, timestamp
+from .state import Run, timestamp, whole
 
 Record = Dict[str, Any]
 OUTCOMES = ("kept", "reverted", "accepted")
@@ -36,8 +36,8 @@ def disarm(args: Record) -> Record:
             if armed is None:
                 return {"disarmed": False, "changed": False, "left_behind": []}
             _require_unfired(run, armed, outcome)
-            facts = {name: held[name] for name in ("nonce", "generation", "run")}
-            decision = {**facts, "outcome": outcome, "at": timestamp(), "head": args.get("head")}
+            facts = {name: held[name] for name in ("nonce", "generation")}
+            decision = {**facts, "run": run.name, "outcome": outcome, "at": timestamp(), "head": args.get("head")}
             _decide(run, decision)
             decided = decision
         behind = _take_away(run, args, decided or {}, again)
@@ -75,8 +75,8 @@ def _decide(run: Run, decision: Record) -> None:
 
 
 def _run_of(args: Record, held: Optional[Record]) -> Run:
-    if held is not None and held.get("run") == args.get("run") and args.get("state_dir") is None:
-        return lease.run_of(held)
+    if held is not None and held.get("run") == whole(args.get("run")) and args.get("state_dir") is None:
+        return Run(args.get("run"), held.get("state_dir"))
     return Run.of(args)
 
 

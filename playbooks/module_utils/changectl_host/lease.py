@@ -1,20 +1,24 @@
 """The right to change something on this host: one lease for the whole host, which runs out unless it is extended.
 
 It lies in the host folder, whichever state folder its run uses. Only the clock that counts from boot decides: clocks of
-controller and host may differ by hours, and be set meanwhile.
+controller and host may differ by hours, and be set meanwhile. Instances that share the host share the lease: RUN/1 and
+RUN/2 are both of RUN.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from . import records
 from .failure import Failure
 from .locks import host_folder, lease_lock
-from .state import FORMAT, Run, boot_id, boot_seconds, read_record, save_json, timestamp
+from .state import FORMAT, Run, boot_id, boot_seconds, read_record, save_json, timestamp, whole
 
 Record = Dict[str, Any]
+# Of a run with several instances here. A program that knows one folder for each run would not see what is armed in
+# theirs; of such a lease it says that a newer one wrote it, and keeps off.
+SHARED = 2
 
 
 def path() -> str:
@@ -24,7 +28,7 @@ def path() -> str:
 
 def present() -> Optional[Record]:
     """The lease that was given last, live or over; None when it was given back."""
-    return read_record(path())
+    return read_record(path(), SHARED)
 
 
 def save(record: Record) -> None:
@@ -63,7 +67,7 @@ def nonce_of(args: Record) -> str:
 def is_of(record: Record, run: Run) -> bool:
     """Whether a lease was given to this run, in this state folder."""
     same = os.path.abspath(str(record.get("state_dir"))) == os.path.abspath(run.root)
-    return bool(record.get("run") == run.name and same)
+    return bool(record.get("run") == run.whole and same)
 
 
 def run_of(record: Record) -> Run:
@@ -71,17 +75,22 @@ def run_of(record: Record) -> Run:
     return Run(record.get("run"), record.get("state_dir"))
 
 
+def armed(record: Record) -> List[Run]:
+    """The folders of a lease's run whose dead-man is still to act."""
+    return [run for run in run_of(record).folders() if records.armed(run) is not None]
+
+
 def lost(record: Optional[Record], args: Record) -> Failure:
     """The refusal of whoever acts as if the lease were still theirs; `fired` tells what the dead-man did."""
     fired = None
     name = args.get("run")
-    if record is not None and record.get("run") == name:
-        fired = records.fired(run_of(record))
+    if record is not None and record.get("run") == whole(name):
+        fired = records.fired(Run(name, record.get("state_dir")))
     elif args.get("state_dir") is not None:
         fired = records.fired(Run.of(args))
     if record is None:
         why = "nobody holds one"
-    elif record.get("run") != name:
+    elif record.get("run") != whole(name):
         why = f"run {record.get('run')} holds it"
     elif live(record):
         why = f"generation {record.get('generation')} took it over"
@@ -92,7 +101,7 @@ def lost(record: Optional[Record], args: Record) -> Failure:
 
 def mine(record: Optional[Record], args: Record) -> bool:
     """Whether this is the caller's lease, live or over."""
-    asked = (args.get("run"), number(args), nonce_of(args))
+    asked = (whole(args.get("run")), number(args), nonce_of(args))
     return record is not None and (record.get("run"), record.get("generation"), record.get("nonce")) == asked
 
 
@@ -131,8 +140,8 @@ def release(args: Record) -> Record:
         record = present()
         if record is None or not mine(record, args):
             return {"released": False}
-        if records.armed(run_of(record)) is not None:
-            message = f"run {args.get('run')} is armed: keep its change or take it back first"
+        for run in armed(record):
+            message = f"run {run.name} is armed: keep its change or take it back first"
             raise Failure("armed", message)
         return {"released": records.remove(path())}
 
@@ -146,7 +155,7 @@ def expire(run: Run, generation: int) -> None:
             raise
         # Unreadable: nobody could prove that it is theirs.
         nobody = {"owner": "", "controller": "", "nonce": "", "deadline": 0.0, "seconds": 0.0}
-        record = {"run": run.name, "state_dir": run.root, "boot": boot_id(), "granted_at": timestamp(), **nobody}
+        record = {"run": run.whole, "state_dir": run.root, "boot": boot_id(), "granted_at": timestamp(), **nobody}
     if record is not None and is_of(record, run):
         save({**record, "generation": max(generation, int(record.get("generation") or 0)), "expired": True})
 

@@ -8,7 +8,7 @@ from typing import Any, Dict
 from . import lease, records
 from .failure import Failure
 from .locks import lease_lock
-from .state import Run, boot_id, boot_seconds, timestamp
+from .state import FORMAT, Run, boot_id, boot_seconds, timestamp
 
 Record = Dict[str, Any]
 _LONGEST = 7 * 86400.0  # seconds
@@ -39,8 +39,9 @@ def take(args: Record) -> Record:
             wanted["granted_at"] = own["granted_at"]
         wanted["deadline"] = boot_seconds() + wanted["seconds"]
         lease.save(wanted)
-        if run.exists():
-            _adopt(run, wanted)
+        for one in run.folders():
+            if one.exists():
+                _adopt(one, wanted)
     over = None if renewed or before is None else _who(before)
     return {
         "generation": wanted["generation"],
@@ -65,7 +66,8 @@ def _wanted(args: Record, run: Run) -> Record:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= _LONGEST:
         raise Failure("bad_arguments", f"seconds must be a number above 0 and at most {_LONGEST:.0f}, not {seconds!r}")
     return {
-        "run": run.name,
+        "format": lease.SHARED if run.instance or len(run.folders()) > 1 else FORMAT,
+        "run": run.whole,
         "state_dir": run.root,
         "owner": str(args.get("owner") or ""),
         "controller": str(args.get("controller") or ""),
@@ -90,8 +92,7 @@ def _require_free(before: Record) -> None:
     if lease.live(before):
         message = f"this host is held by {who} since {before.get('granted_at')}: {lease.left(before):.0f} s left"
         raise Failure("held", message, **_who(before), left=lease.left(before))
-    run = lease.run_of(before)
-    if records.armed(run) is not None:
+    for run in lease.armed(before):
         by_hand = f"python3 {run.path('program.pyz')} restore --restart"
         message = f"the lease of {who} is over, but what it changed is not brought back yet; it lies in {run.folder}"
         message += f". Its dead-man on this host does that, and so does: {by_hand}"
@@ -104,18 +105,19 @@ def _require_newer(before: Record, run: Run, wanted: Record) -> None:
         return
     if (wanted["generation"], wanted["nonce"]) != (before["generation"], before["nonce"]):
         raise _stale(run, before["generation"], wanted["generation"])
-    if not lease.live(before) and (before.get("expired") or records.armed(run) is not None):
+    if not lease.live(before) and (before.get("expired") or lease.armed(before)):
         raise lease.lost(before, wanted)  # whoever comes back late must see first what the dead-man does
 
 
 def _require_current(run: Run, wanted: Record) -> None:
-    """Nobody may come back with a generation that the run's folder has shut out."""
-    seen = run.header().get("generation", 0)
-    fired = records.fired(run) or {}
-    # Of a damaged record the run's own number has to do, which was raised before.
-    back = -1 if fired.get("damaged") else fired.get("generation", -1)
-    if wanted["generation"] < seen or wanted["generation"] <= back:
-        raise _stale(run, max(seen, back), wanted["generation"])
+    """Nobody may come back with a generation that a folder of the run has shut out."""
+    for one in run.folders():
+        seen = one.header().get("generation", 0)
+        fired = records.fired(one) or {}
+        # Of a damaged record the run's own number has to do, which was raised before.
+        back = -1 if fired.get("damaged") else fired.get("generation", -1)
+        if wanted["generation"] < seen or wanted["generation"] <= back:
+            raise _stale(one, max(seen, back), wanted["generation"])
 
 
 def _stale(run: Run, seen: int, generation: int) -> Failure:

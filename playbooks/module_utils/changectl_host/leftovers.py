@@ -38,16 +38,13 @@ def _item(what: str, place: str, run: Optional[str], removable: bool, how: str, 
 
 
 def _runs(root: str) -> Iterator[Run]:
-    """Every run that has a folder, its steps with folders of their own included."""
-    base = os.path.join(root, "runs")
-    for name in _folders(base):
-        for step in ("", *(f"/{step}" for step in _folders(os.path.join(base, name)) if step.isdigit())):
-            try:
-                run = Run(name + step, root)
-            except Failure:
-                continue  # not a name of ours
-            if run.exists():
-                yield run
+    """Every folder of a run, those of its instances included."""
+    for name in _folders(os.path.join(root, "runs")):
+        try:
+            found = Run(name, root).folders()
+        except Failure:
+            continue  # not a name of ours
+        yield from (run for run in found if run.exists())
 
 
 def _folders(base: str) -> List[str]:
@@ -69,8 +66,8 @@ def _lease() -> Iterator[Record]:
     facts = {"owner": held.get("owner"), "controller": held.get("controller"), "live": live, "left": lease.left(held)}
     if live:
         yield _item("lease", lease.path(), run, False, f"wait for the end of run {run}, or take it over", **facts)
-    elif records.armed(lease.run_of(held)) is not None:
-        yield _item("lease", lease.path(), run, False, f"bring run {run} back first", **facts)
+    elif armed := lease.armed(held):
+        yield _item("lease", lease.path(), run, False, f"bring run {armed[0].name} back first", **facts)
     else:
         yield _item("lease", lease.path(), run, True, "the next run takes it", **facts)
 

@@ -12,9 +12,10 @@ Record = Dict[str, Any]
 
 
 def standing(args: Record) -> Record:
-    """The call: {lease, armed, disarmed, fired, touched, generation, boot, boot_seconds, keeper_running}.
+    """The call: {lease, armed, disarmed, fired, touched, generation, seen, boot, boot_seconds, keeper_running}.
 
-    `lease` is the host's, whichever run holds it; the rest is the run's. `keeper_running`: None when nothing is armed.
+    `lease` is the host's, whichever run holds it; the rest is the folder's. `seen`: the highest generation of all
+    folders of the run here. `keeper_running`: None when nothing is armed.
     """
     run = Run.of(args)
     held = lease.present()
@@ -26,6 +27,7 @@ def standing(args: Record) -> Record:
         "fired": fired,
         "touched": run.exists() and records.touched(run),
         "generation": run.header().get("generation"),
+        "seen": max(int(one.header().get("generation") or 0) for one in run.folders()),
         "boot": boot_id(),
         "boot_seconds": boot_seconds(),
         "keeper_running": None if armed is None else _watched(run, armed),

@@ -15,8 +15,14 @@ from .failure import Failure, from_os_error
 from .locks import check_private, default_root
 
 FORMAT = 1
-# A step's own folder lies in its run's folder: RUN/2 is the second step of RUN.
+# Where several instances of a service share this host, each has a folder of its own in that of the run: RUN/2.
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[0-9]{1,4})?\Z")
+_INSTANCE = re.compile(r"[0-9]{1,4}\Z")
+
+
+def whole(name: Any) -> str:
+    """The run that a folder's name belongs to: RUN of RUN/2, and of RUN itself."""
+    return str(name).partition("/")[0]
 
 
 def boot_seconds() -> float:
@@ -37,7 +43,7 @@ class Run:
     """One run's folder.
 
     Args:
-        name: the run's id; RUN/N for a step that keeps its own snapshot.
+        name: the run's id; RUN/N for one of several instances on this host, which keeps its own snapshot.
         root: the state folder; None: the default one.
 
     Raises:
@@ -49,8 +55,9 @@ class Run:
             raise Failure("bad_arguments", f"{name!r} is not a run id")
         self.name = name
         self.root = root or default_root()
-        self.folder = os.path.join(self.root, "runs", name)
-        for place in (self.root, os.path.join(self.root, "runs"), self.folder):
+        runs = os.path.join(self.root, "runs")
+        self.folder = os.path.join(runs, name)
+        for place in (self.root, runs, os.path.join(runs, self.whole), self.folder):
             check_private(place)
         self.generation: Optional[int] = None  # of the caller that may change things now
 
@@ -58,6 +65,26 @@ class Run:
     def of(cls, args: Dict[str, Any]) -> Run:
         """The run that a call's arguments name."""
         return cls(args.get("run"), args.get("state_dir"))
+
+    @property
+    def whole(self) -> str:
+        """The run that holds the host: the same for all its instances here."""
+        return whole(self.name)
+
+    @property
+    def instance(self) -> str:
+        """The number of the instance that the folder is for; empty: the run has one folder here."""
+        return self.name.partition("/")[2]
+
+    def folders(self) -> List[Run]:
+        """Every folder that the run has, or may have, on this host: its own, and one for each instance."""
+        base = os.path.join(self.root, "runs", self.whole)
+        try:
+            inside = [entry.name for entry in os.scandir(base) if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            inside = []
+        numbers = sorted((name for name in inside if _INSTANCE.match(name)), key=int)
+        return [Run(name, self.root) for name in (self.whole, *(f"{self.whole}/{number}" for number in numbers))]
 
     def path(self, *parts: str) -> str:
         """A path inside the run's folder."""
@@ -161,8 +188,8 @@ def read_json(path: str) -> Optional[Dict[str, Any]]:
     return content
 
 
-def read_record(path: str) -> Optional[Dict[str, Any]]:
-    """A record of ours that carries its format; None when it does not exist.
+def read_record(path: str, newest: int = FORMAT) -> Optional[Dict[str, Any]]:
+    """A record of ours that carries its format, of which `newest` is known; None when it does not exist.
 
     Raises:
         Failure: `damaged_state`; `newer_format` when a later version of this program wrote it.
@@ -171,7 +198,7 @@ def read_record(path: str) -> Optional[Dict[str, Any]]:
     number = FORMAT if content is None else content.get("format", FORMAT)
     if not isinstance(number, int):
         raise Failure("damaged_state", f"{path} has the format {number!r}")
-    if number > FORMAT:
+    if number > newest:
         raise Failure("newer_format", f"{path} was written by a newer changectl: format {number}")
     return content
 

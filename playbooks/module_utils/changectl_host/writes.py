@@ -204,4 +204,7 @@ def forget(args: Dict[str, Any]) -> Dict[str, Any]:
             raise Failure("armed", f"run {run.name} is armed: its folder is the way back")
         _require_none(_left_behind(run)[1])
         shutil.rmtree(run.folder)
+        if run.instance:
+            with contextlib.suppress(OSError):  # another instance has its folder there
+                os.rmdir(os.path.dirname(run.folder))
         return {"removed": [run.folder] if existed else [], "changed": existed}

@@ -14,7 +14,9 @@ class InstanceEach(Grammar):
     """What every instance of a group has; templates make the difference between the hosts."""
 
     endpoint: Endpoint = Field(description="base URL", examples=['"http://{{ ansible_host }}:8000"'])
-    name: Line | None = Field(None, description="the instance's name; default: its host")
+    name: Line | None = Field(
+        None, description="the instance's name; default: its host, and HOST:PORT where several share the host"
+    )
     through_balancer: Endpoint | None = Field(
         None,
         description="base URL under which the balancer passes requests on to this instance alone",
@@ -46,9 +48,9 @@ def _distinct(instances: tuple[Instance, ...]) -> tuple[Instance, ...]:
     found = []
     for index, instance in enumerate(instances):
         before = instances[:index]
-        if any((one.name or one.host) == (instance.name or instance.host) for one in before):
-            hint = "give each instance of a host its own `name`"
-            found.append(Fault(f"two instances are called `{instance.name or instance.host}`", hint, (index,)))
+        if instance.name is not None and any(one.name == instance.name for one in before):
+            hint = "give each its own `name`, or none: then it is called as its host, or HOST:PORT"
+            found.append(Fault(f"two instances are called `{instance.name}`", hint, (index,)))
         same_text = any((one.host, one.endpoint) == (instance.host, instance.endpoint) for one in before)
         if same_text and not is_template(instance.endpoint):
             found.append(

@@ -18,7 +18,7 @@ class Lease:
     """The right of one run to act on one host.
 
     Attributes:
-        run: the run's folder on the host.
+        run: the run's folder on the host; several instances there share the lease.
         generation: grows when somebody takes the run over; a host refuses an older one.
         nonce: of this lease alone, so that no later one can be mistaken for it.
         seconds: how long it lasts after each sign of life.
@@ -41,6 +41,22 @@ class Lease:
 
 def _beat(seconds: float) -> float:
     return max(SHORTEST_BEAT, min(LONGEST_BEAT, seconds / BEATS))
+
+
+def run_folder(run: str, step: int, instance: int = 0) -> str:
+    """The name of a run's folder on a host: every step has a snapshot of its own, and so has every instance there.
+
+    Args:
+        run: the run's id.
+        step: its step.
+        instance: which one it is of several on that host, from 1; 0: the only one, or what all of them share.
+    """
+    return f"{run}.{step}/{instance}" if instance else f"{run}.{step}"
+
+
+def whole(folder: str) -> str:
+    """What a host is held for: the same for all instances of a step there."""
+    return folder.partition("/")[0]
 
 
 def outliving(seconds: float) -> float:

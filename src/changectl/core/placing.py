@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
+from urllib.parse import urlsplit
 
 from changectl.core.errors import InputError, Problem
 from changectl.core.fields import is_template
@@ -25,6 +27,13 @@ class Placed:
     host: HostAddress = field(repr=False)  # its variables, and what templates made of them, may be secret
     endpoint: str
     service: Service = field(repr=False)
+    number: int = 0  # which one it is of the service's instances on its host, from 1; 0: the only one there
+
+    @property
+    def port(self) -> int | None:
+        """The endpoint's port."""
+        parts = urlsplit(self.endpoint)
+        return parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def check_names(service: Service, known: Collection[str]) -> None:
@@ -58,13 +67,16 @@ def place(service: Service, hosts_of: Callable[[str], Sequence[HostAddress]]) ->
     """
     placed: list[Placed] = []
     problems: list[Problem] = []
-    for path, pattern, each in _declared(service):
-        for host in hosts_of(pattern):
-            try:
-                placed.append(_place(service, path, each, host))
-            except InputError as error:
-                problems += error.problems
-    problems += _taken_twice(service, placed)
+    found = [(path, each, host) for path, pattern, each in _declared(service) for host in hosts_of(pattern)]
+    count = Counter(host.name for _, _, host in found)
+    numbers = {name: iter(range(1, number + 1)) for name, number in count.items() if number > 1}
+    for path, each, host in found:
+        try:
+            number = next(numbers[host.name]) if host.name in numbers else 0
+            placed.append(replace(_placed(service, path, each, host, shared=bool(number)), number=number))
+        except InputError as error:
+            problems += error.problems
+    problems = problems or _taken_twice(service, placed)
     if problems:
         raise InputError(in_file_order(problems))
     if not placed:
@@ -100,7 +112,25 @@ def _taken_twice(service: Service, placed: Sequence[Placed]) -> list[Problem]:
     twice = [f"the same endpoint on host {host}" for (host, _), count in endpoints.items() if count > 1]
     twice += [f"the name `{name}`" for name, count in names.items() if count > 1]
     hint = "give each its own `name`, `vars` and `endpoint`"
-    return [service.source.problem(("instances",), f"two instances have {what}", hint) for what in twice]
+    problems = [service.source.problem(("instances",), f"two instances have {what}", hint) for what in twice]
+    return problems + _started_together(service, placed)
+
+
+def _started_together(service: Service, placed: Sequence[Placed]) -> list[Problem]:
+    """Instances of one host that cannot be started apart, or whose run folders would not lie together."""
+    problems = []
+    for one, other in combinations(placed, 2):
+        if one.host.name != other.host.name:
+            continue
+        both = f"{one.name} and {other.name} on host {one.host.name}"
+        if one.service.manager == other.service.manager:
+            text = f"{both} are started by the same thing, so neither can be changed alone"
+            hint = 'give each its own by `vars`: `manager: {systemd: {unit: "chat-{{ port }}.service"}}`'
+            problems.append(service.source.problem(("manager",), text, hint))
+        if one.service.state_dir != other.service.state_dir:
+            text = f"{both} have different folders for changectl's state"
+            problems.append(service.source.problem(("state_dir",), text, "write one for each host"))
+    return problems
 
 
 def _named(service: Service) -> list[tuple[Path, str, str]]:
@@ -128,13 +158,21 @@ def _declared(service: Service) -> list[tuple[Path, str, InstanceEach]]:
     return [(("instances", index), one.host, one) for index, one in enumerate(instances)]
 
 
-def _place(service: Service, path: Path, each: InstanceEach, host: HostAddress) -> Placed:
+def _placed(service: Service, path: Path, each: InstanceEach, host: HostAddress, *, shared: bool) -> Placed:
+    """An instance; without a name of its own it is called as its host, and where others run there too HOST:PORT."""
+    placed = _place(service, path, each, host, host.name)
+    if each.name is not None or not shared:
+        return placed
+    return _place(service, path, each, host, f"{host.name}:{placed.port}")
+
+
+def _place(service: Service, path: Path, each: InstanceEach, host: HostAddress, usual: str) -> Placed:
     variables = {**host.variables, **each.vars}
     variables.setdefault("inventory_hostname", host.name)
     variables.setdefault("ansible_host", host.name)
     source = service.source
     own = {key: value for key, value in _at(source.data, path).items() if key != "host"}
-    name = own.setdefault("name", host.name)
+    name = own.setdefault("name", usual)
     variables["instance"] = name
     alone = {**source.data, "instances": [{**own, "host": host.name}]}
     moved = {
@@ -146,7 +184,7 @@ def _place(service: Service, path: Path, each: InstanceEach, host: HostAddress) 
     if isinstance(rendered.instances, GroupInstances):
         raise InputError(source.problem(path, "not one instance"))
     (instance,) = rendered.instances
-    return Placed(instance.name or host.name, host, instance.endpoint, rendered)
+    return Placed(instance.name or usual, host, instance.endpoint, rendered)
 
 
 def _at(data: Any, path: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,21 +121,9 @@ def settle_first(service: str, tools: Tools) -> str | None:
 
 def _loads(order: Order) -> list[LoadPlan | None]:
     """The load of every step. Raises Refused when the service cannot be changed or measured: then nothing is opened."""
-    refuse_shared_host(order)
     if order.incident is not None or order.plan.effort.observed_for is not None:
         return [None for _ in order.plan.steps]
     return [load_of(order) for _ in order.plan.steps]
-
-
-def refuse_shared_host(order: Order) -> None:
-    """Raises Refused where two instances share a host: a run has one lease and one saved state there."""
-    hosts = Counter(placed.host.name for placed in order.placed)
-    shared = sorted(name for name, count in hosts.items() if count > 1)
-    if shared:
-        text = (
-            f"several instances of {order.service.service} run on {', '.join(shared)}, which this version cannot change"
-        )
-        raise Refused(f"{text}: describe each as a service of its own", reason="shared_host")
 
 
 def load_of(order: Order) -> LoadPlan:

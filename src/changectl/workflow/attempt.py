@@ -10,6 +10,7 @@ from typing import Any
 
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError, Refused
+from changectl.core.lease import run_folder
 from changectl.core.observed import Capture
 from changectl.core.stopping import drain
 from changectl.workflow.balancer import gate_of
@@ -50,13 +51,13 @@ class Attempt(Hold):
             spared: whether the plan allows that users notice it when the instance is out of service.
         """
         target, wanted = contact.target, contact.wanted
-        name, slots = host_run_name(recorder.run, recorder.step), target.engine.capacity(contact.pages).slots
+        shared, slots = run_folder(recorder.run, recorder.step), target.engine.capacity(contact.pages).slots
         return cls(
-            gate=gate_of(target, recorder, tools, name, spared=spared, slots=slots, sick=bool(contact.sick)),
+            gate=gate_of(target, recorder, tools, shared, spared=spared, slots=slots, sick=bool(contact.sick)),
             target=target,
             recorder=recorder,
             tools=tools,
-            host_run_name=name,
+            host_run_name=lease.run,
             lease=lease,
             observed=contact.observed,
             model=contact.model,
@@ -157,8 +158,3 @@ class Attempt(Hold):
         wanted = self.contact.wanted
         names = [wanted.name] if wanted.setting is None else [wanted.setting.env]
         return [name for name in names if name]
-
-
-def host_run_name(run: str, step: int) -> str:
-    """The name of a step's run folder on hosts: every step has a snapshot of its own."""
-    return f"{run}.{step}"

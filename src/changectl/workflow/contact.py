@@ -84,6 +84,11 @@ class Contact:
         facts = self.observed.files.get(self.edit.path)
         return (facts.resolved if facts else None) or self.edit.path
 
+    @property
+    def resolved_paths(self) -> set[str]:
+        """Where its configuration files lie, links followed."""
+        return {facts.resolved or path for path, facts in self.observed.files.items()} | {self.resolved_path}
+
     def snapshot_files(self) -> list[str]:
         """Every configuration file that belongs to the service."""
         return sorted({*self.target.files, *self.observed.files, self.edit.path})
@@ -97,7 +102,7 @@ def open_target(placed: Placed, tools: Tools) -> Target:
     engine = engines.load(service.engine.spec)
     return Target(
         placed.name, placed.host, service, placed.endpoint, engine,
-        managers.load(service.manager.name), tools.doors.open(placed.host),
+        managers.load(service.manager.name), tools.doors.open(placed.host), placed.number,
     )  # fmt: skip
 
 

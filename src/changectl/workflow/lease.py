@@ -7,16 +7,17 @@ host itself has on record: kept, or reverted.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from changectl.core.errors import ContactLost, HostCallError, Locked
-from changectl.core.lease import Lease, length
-from changectl.core.ports import Beating, Event, HostAddress
+from changectl.core.lease import Lease, length, whole
+from changectl.core.ports import Event
 from changectl.workflow.actors import acted
 from changectl.workflow.recorder import Recorder
+from changectl.workflow.right import Leased, Right
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 from changectl.workflow.waiting import once_free
@@ -27,31 +28,9 @@ TRY_AGAIN = 1.0  # seconds between two tries to reach a host
 OTHERS = ("held", "armed_by_other")  # the host's words for: somebody else has it
 
 
-class Leased(Protocol):
-    """What a lease is taken on: a host, or one upstream of a balancer."""
-
-    @property
-    def name(self) -> str:
-        """As people and the record know it."""
-
-    @property
-    def address(self) -> HostAddress:
-        """The inventory host."""
-
-    @property
-    def promise(self) -> str:
-        """What its dead-man does when the lease is over, as the end of a sentence."""
-
-    def with_state(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of a host call, with what says where its records lie."""
-
-    def ask(self, call: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        """One host call through the door."""
-
-
 @dataclass
 class HostLease:
-    """The lease of one run folder on one host.
+    """The lease of a run on one host, and the dead-man of one of its run folders there.
 
     Attributes:
         target: any instance on the host, or a balancer's upstream.
@@ -59,7 +38,7 @@ class HostLease:
         tools: the ports.
         run: the run folder on the host.
         seconds: how long the lease lasts without a sign of life.
-        held: the lease, once it was taken.
+        right: the lease itself; the same one for all instances of the run on the host.
         armed: whether the dead-man is armed; None: a play that should have armed it broke off.
         silence_ends: whether the run ends before a silent host acts: nothing else would notice its silence.
     """
@@ -69,13 +48,17 @@ class HostLease:
     tools: Tools
     run: str
     seconds: float
-    held: Lease | None = None
+    right: Right = field(default_factory=Right)
     armed: bool | None = False
     silence_ends: bool = False
     reboot_safe: bool | None = None
     _watched: bool = False
     _collected: Mapping[str, Any] | None = field(default=None, repr=False)
-    _beating: Beating | None = field(default=None, repr=False)
+
+    @property
+    def held(self) -> Lease | None:
+        """The lease, once it was taken."""
+        return self.right.held
 
     @property
     def generation(self) -> int:
@@ -85,7 +68,7 @@ class HostLease:
     @property
     def lost(self) -> str | None:
         """Why the lease is ours no more, as far as is known."""
-        return self._beating.lost if self._beating is not None else None
+        return self.right.beating.lost if self.right.beating is not None else None
 
     def take(self) -> None:
         """Take the lease, above every generation that the host has seen of this run, and keep it alive.
@@ -137,10 +120,11 @@ class HostLease:
 
     def _hold(self, lease: Lease) -> None:
         self.stop_beating()
-        self.held = lease
+        self.right.held = lease
+        self.right.needed_by.add(self.run)
         if self.armed and not self._watched:
             self.armed = None  # nobody sleeps there any more: the next play arms anew
-        self._beating = self.tools.heart.beat(self.target.address, lease, self.target.with_state(lease.as_args()))
+        self.right.beating = self.tools.heart.beat(self.target.address, lease, self.target.with_state(lease.as_args()))
 
     @contextmanager
     def arming(self, way_back: Mapping[str, Any]) -> Iterator[Arming]:
@@ -185,7 +169,7 @@ class HostLease:
         body = {"host": self.target.name, "folder": self.run, "decision": decision, **self._nonce()}
         with self.recorder.acting("disarm", body) as outcome:
             head = _head(outcome.intent)
-            answer = self._decide({**self.held.as_args(), "outcome": decision, "head": head})
+            answer = self._decide({**self.held.as_args(), "run": self.run, "outcome": decision, "head": head})
             if decision == "kept" and not answer.get("disarmed"):
                 # Kept is what the host has on record; one that was not armed any more records nothing.
                 raise HostCallError(f"{self.target.name}: the host did not record the decision", reason="not_armed")
@@ -220,7 +204,7 @@ class HostLease:
     @property
     def left(self) -> float | None:
         """Seconds until the host acts by itself if it hears nothing more; None: it will not."""
-        return None if self._beating is None or self.armed is False else self._beating.left
+        return None if self.right.beating is None or self.armed is False else self.right.beating.left
 
     @property
     def over(self) -> str | None:
@@ -235,17 +219,23 @@ class HostLease:
         return self.over if self.silence_ends else self.lost
 
     def give_back(self) -> None:
-        """Give the host free, unless its dead-man is still needed; nothing that goes wrong here matters any more."""
+        """Give the host free, unless a dead-man there is still needed, or another instance of the run needs the lease.
+
+        Nothing that goes wrong here matters any more: the host refuses as long as anything of the run is armed there.
+        """
+        self.right.needed_by.discard(self.run)
+        if self.right.needed_by:
+            return
         self.stop_beating()
         if self.held is not None and self.armed is False:
             with suppress(Exception):
                 self.target.ask("release", self.held.as_args())
-        self.held = None
+        self.right.held = None
 
     def stop_beating(self) -> None:
         """Give no more signs of life."""
-        if self._beating is not None:
-            self._beating.stop()
+        if self.right.beating is not None:
+            self.right.beating.stop()
 
 
 @dataclass
@@ -261,14 +251,21 @@ class Arming:
 
 
 def _seen(standing: Mapping[str, Any], run: str) -> int:
-    """The highest generation of a run that a host knows: of its folder, of its lease, of its dead-man."""
+    """The highest generation of a run that a host knows: of its folders, of its lease, of its dead-man."""
     lease, fired = standing.get("lease") or {}, standing.get("fired") or {}
     known = [
-        standing.get("generation"),
+        standing.get("seen"),
         fired.get("generation"),
-        lease.get("generation") if lease.get("run") == run else 0,
+        lease.get("generation") if lease.get("run") == whole(run) else 0,
     ]
     return max(int(one or 0) for one in known)
+
+
+def right_of(target: Leased, folder: str, leases: Iterable[HostLease]) -> Right:
+    """The lease that a run folder needs: that of another instance of the same run on the same host, else a new one."""
+    wanted = (target.address.name, whole(folder))
+    known = (one.right for one in leases if (one.target.address.name, whole(one.run)) == wanted)
+    return next(known, Right())
 
 
 def lease_seconds(target: Target, tools: Tools) -> float:

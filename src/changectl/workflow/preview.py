@@ -19,12 +19,13 @@ from changectl.core.settings import Value
 from changectl.core.trial_order import MOST_PAIRS, Times, length
 from changectl.core.trial_price import guarded, price
 from changectl.core.units import format_duration
-from changectl.workflow.apply import Order, load_of, refuse_shared_host
+from changectl.workflow.apply import Order, load_of
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.noise import known_noise
 from changectl.workflow.prechecks import check
 from changectl.workflow.rollout import hardware_of
+from changectl.workflow.side_by_side import refuse_shared_files
 from changectl.workflow.tools import Tools
 
 SHORT_STARTS, SHORT_PHASES = 2, 2  # of an instance that gets a short check
@@ -102,12 +103,11 @@ def preview(order: Order, tools: Tools) -> list[StepPreview]:
 def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progress]) -> StepPreview:
     impact = traffic.load(order.service.traffic).impact()
     try:
-        refuse_shared_host(order)
         load = None if order.plan.effort.observed_for is not None else load_of(order)
         with ExitStack() as doors:
-            instances = tuple(
-                _instance(order, number, one, tools, doors, progress[one.name], load) for one in order.placed
-            )
+            contacts = [_contact(order, number, one, tools, doors, progress[one.name]) for one in order.placed]
+            refuse_shared_files(contacts)
+            instances = tuple(_instance(order, number, one, tools, progress[one.target.name], load) for one in contacts)
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
         return StepPreview(_change(order, number, tools), (), 0, None, None, impact, refusal=text)
@@ -170,27 +170,25 @@ def _trial(
     return own.starts, own.phases, tuple(sentences[1:])
 
 
-def _instance(
-    order: Order,
-    number: int,
-    placed: Placed,
-    tools: Tools,
-    doors: ExitStack,
-    progress: _Progress,
-    load: LoadPlan | None,
-) -> InstancePreview:
+def _contact(order: Order, number: int, placed: Placed, tools: Tools, doors: ExitStack, progress: _Progress) -> Contact:
     target = open_target(placed, tools)
     doors.callback(target.close)
     ahead = Ahead(dict(progress.files), dict(progress.settings))
     contact = make_contact(target, order.plan.steps[number], tools, ahead)
     if not contact.changes_nothing:
         assert_from(contact)
+    return contact
+
+
+def _instance(
+    order: Order, number: int, contact: Contact, tools: Tools, progress: _Progress, load: LoadPlan | None
+) -> InstancePreview:
     starts = order.plan.effort.starts_in_a_row(len(order.placed))
     noticed = order.plan.outage is not None
     checks = check(contact, tools, starts=starts, capture=None, preview=True, load=load, noticed=noticed)
     edit = contact.edit
     return InstancePreview(
-        instance=target.name,
+        instance=contact.target.name,
         path=edit.path,
         diff=tools.secrets.redactor.diff(edit.before, edit.after, edit.path),
         three=_three(contact.three, tools.secrets.redactor),

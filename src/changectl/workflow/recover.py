@@ -13,9 +13,9 @@ from dataclasses import replace
 from changectl.core.errors import ChangectlError, HostCallError, PersonNeeded
 from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
 from changectl.core.history_places import host_folders
+from changectl.core.lease import run_folder
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
 from changectl.core.placing import Placed
-from changectl.workflow.attempt import host_run_name
 from changectl.workflow.contact import open_target
 from changectl.workflow.half_done import RECOVERED, Ends, HalfDone
 from changectl.workflow.hold import Hold
@@ -122,7 +122,8 @@ def _settled(
     move = next_move(list(found.values()), all_or_none=order.all_or_none)
     recorder.note("recover.found", {"hosts": {f"{name}/{order.step}": one for name, one in found.items()},
                                     "move": move})  # fmt: skip
-    _free(order, [one for one in placed if one.name not in found], recorder, tools)
+    held = {hold.target.address.name for hold, _ in holds}  # the holds give these free
+    _free(order, [one for one in placed if one.host.name not in held], recorder, tools)
     half = HalfDone(order, holds, found, tools)
     match move:
         case Move.ABORT:
@@ -141,7 +142,7 @@ def _free(order: OpenRun, placed: Sequence[Placed], recorder: Recorder, tools: T
         if one.name not in order.leased:
             continue
         with suppress(ChangectlError), closing(open_target(one, tools)) as target:
-            folder = host_run_name(order.run, order.step)
+            folder = run_folder(order.run, order.step)
             lease = HostLease(target, recorder, tools, folder, lease_seconds(target, tools))
             lease.take()
             lease.give_back()

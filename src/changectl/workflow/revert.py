@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 from changectl.core.errors import ChangectlError, LeftToHost, Refused
 from changectl.core.history_events import LOCK_TAKEN_OVER
+from changectl.core.lease import run_folder
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
-from changectl.workflow.attempt import host_run_name
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.recorder import Recorder
@@ -133,7 +133,7 @@ def accept(order: Revert, placed: Sequence[Placed], recorder: Recorder, tools: T
 def _accept(run: str, edit: KeptEdit, target: Target, recorder: Recorder, tools: Tools) -> None:
     seconds = lease_seconds(target, tools)
     # Whether an earlier owner armed it only the host knows.
-    lease = HostLease(target, recorder, tools, host_run_name(run, edit.step), seconds, armed=None)
+    lease = HostLease(target, recorder, tools, edit.folder or run_folder(run, edit.step), seconds, armed=None)
     lease.take()
     lease.armed = None
     try:

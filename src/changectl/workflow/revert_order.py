@@ -24,6 +24,7 @@ class KeptEdit:
     after: str
     copy: str  # the controller's copy of the snapshot
     state_dir: str | None = None  # the host's state folder at that time; None: an older record, which does not tell
+    folder: str | None = None  # the run's folder on the host; None: as state_dir
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ def edits_of(step: int, events: Sequence[Event]) -> list[KeptEdit]:
                 if event.step == step and event.kind == "capture.outcome" and event.body.get("ok")}  # fmt: skip
     return [
         KeptEdit(step, event.body["host"], event.body["path"], event.body["before_sha"], event.body["after_sha"],
-                 captures[event.body["host"]]["copy"], captures[event.body["host"]].get("state_dir"))
+                 captures[event.body["host"]]["copy"], captures[event.body["host"]].get("state_dir"),
+                 captures[event.body["host"]].get("folder"))
         for event in events
         if event.step == step and event.kind == "edit" and event.body["host"] in captures
     ]  # fmt: skip

@@ -10,20 +10,22 @@ from changectl.core.errors import ChangectlError, Refused
 from changectl.core.history_events import STEP_CLOSED
 from changectl.core.incident import INCIDENT
 from changectl.core.judgement import Verdict
+from changectl.core.lease import run_folder
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, reason, refusal
 from changectl.core.units import format_duration
-from changectl.workflow.attempt import Attempt, host_run_name
+from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
 from changectl.workflow.incident import as_found, without_waived
 from changectl.workflow.interrupts import Interrupted
-from changectl.workflow.lease import HostLease, lease_seconds
+from changectl.workflow.lease import HostLease, lease_seconds, right_of
 from changectl.workflow.leaving import watching
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.rollout import roll_out
+from changectl.workflow.side_by_side import refuse_shared_files
 from changectl.workflow.step_run import StepRun
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
@@ -80,6 +82,7 @@ def _close(run: StepRun, ending: Ending) -> Ending:
 def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
     try:
         contacts = run.contacts = [_contact(run, one, doors) for one in placed]
+        refuse_shared_files(contacts)
         if all(contact.changes_nothing for contact in contacts):
             _checked(run, contacts)
             text = "the configuration already says so: nothing to do"
@@ -143,8 +146,9 @@ def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
 
 def _lease(run: StepRun, target: Target, doors: ExitStack) -> None:
     """Take the host before anything is read there, so that nobody else changes it meanwhile."""
-    folder = host_run_name(run.recorder.run, run.recorder.step)
-    lease = HostLease(target, run.recorder, run.tools, folder, lease_seconds(target, run.tools))
+    folder = run_folder(run.recorder.run, run.recorder.step, target.number)
+    right = right_of(target, folder, run.leases.values())
+    lease = HostLease(target, run.recorder, run.tools, folder, lease_seconds(target, run.tools), right)
     run.leases[target.name] = lease
     doors.callback(lease.give_back)
     lease.take()

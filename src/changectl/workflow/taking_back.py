@@ -8,15 +8,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from changectl.core.errors import LeftToHost, Refused
+from changectl.core.lease import run_folder
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.observed import Model, Observed
 from changectl.core.placing import Placed
 from changectl.core.stopping import drain
-from changectl.workflow.attempt import host_run_name
 from changectl.workflow.balancer import gate_of
 from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
-from changectl.workflow.lease import HostLease, lease_seconds
+from changectl.workflow.lease import HostLease, lease_seconds, right_of
 from changectl.workflow.leaving import watching
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import LEFT, REVERTED, UNVERIFIED, Restored, bring_back
@@ -96,7 +96,11 @@ def holds_of(
 ) -> list[tuple[Hold, KeptEdit]]:
     """What is needed to bring every edit back, with open doors. Raises Refused where an instance is gone."""
     targets = targets_of(order, placed, tools, doors)
-    return [(_hold(order.run, edit, targets[edit.instance], tools, recorder), edit) for edit in order.edits]
+    holds: list[tuple[Hold, KeptEdit]] = []
+    for edit in order.edits:
+        leases = [hold.lease for hold, _ in holds]
+        holds.append((_hold(order.run, edit, targets[edit.instance], tools, recorder, leases), edit))
+    return holds
 
 
 def targets_of(order: Revert, placed: Sequence[Placed], tools: Tools, doors: ExitStack) -> dict[str, Target]:
@@ -120,7 +124,9 @@ def _as_saved(one: Placed, edit: KeptEdit) -> Placed:
     return replace(one, service=one.service.model_copy(update={"state_dir": edit.state_dir}))
 
 
-def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Recorder) -> Hold:
+def _hold(
+    run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Recorder, leases: Sequence[HostLease]
+) -> Hold:
     saved = json.loads(tools.records.get_snapshot(edit.copy))
     observed = Observed.read(saved["observed"])
     tools.secrets.learn_observed(observed)
@@ -128,14 +134,15 @@ def _hold(run: str, edit: KeptEdit, target: Target, tools: Tools, recorder: Reco
     drains = [
         drain(target.engine, process, target.service.drain, None, None) for process in (observed.process, running)
     ]
-    folder = host_run_name(run, edit.step)
+    folder = edit.folder or run_folder(run, edit.step)
+    right = right_of(target, folder, leases)
     return Hold(
-        gate=gate_of(target, recorder, tools, host_run_name(recorder.run, recorder.step)),
+        gate=gate_of(target, recorder, tools, run_folder(recorder.run, recorder.step)),
         target=target,
         recorder=recorder,
         tools=tools,
         host_run_name=folder,
-        lease=HostLease(target, recorder, tools, folder, lease_seconds(target, tools), armed=None),
+        lease=HostLease(target, recorder, tools, folder, lease_seconds(target, tools), right, armed=None),
         observed=observed,
         model=Model.read(saved["model"]),
         edit_path=edit.path,

@@ -31,6 +31,7 @@ class Target:
     engine: Engine
     manager: Manager
     door: Door
+    number: int = 0  # which one it is of several instances on its host, from 1; 0: the only one there
 
     @property
     def promise(self) -> str:

@@ -227,9 +227,11 @@ def test_an_instance_without_host_is_refused() -> None:
 def test_two_instances_have_two_names_and_two_endpoints() -> None:
     line = '  - {host: box, endpoint: "http://127.0.0.1:8080"}\n'
 
-    problems = service_problems(changed(COMMAND_SERVICE, line, line * 2))
+    unnamed = service_problems(changed(COMMAND_SERVICE, line, line * 2))
+    named = service_problems(changed(COMMAND_SERVICE, line, line.replace("{", "{name: a, ") * 2))
 
-    assert [problem.path for problem in problems] == ["instances/2", "instances/2/endpoint"]
+    assert [problem.path for problem in unnamed] == ["instances/2/endpoint"]  # they are called HOST:PORT
+    assert [problem.path for problem in named] == ["instances/2", "instances/2/endpoint"]
 
 
 def test_a_token_in_clear_text_is_refused_and_not_repeated() -> None:

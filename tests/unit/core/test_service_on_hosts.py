@@ -58,6 +58,48 @@ def test_instances_of_one_host_differ_by_their_own_variables() -> None:
     ]
 
 
+TWO_ON_ONE = changed(
+    changed(SERVICE, 'instances: {group: gpu, each: {endpoint: "http://{{ ansible_host }}:8000"}}',
+    'instances:\n'
+    '  - {host: gpu1, endpoint: "http://{{ ansible_host }}:{{ port }}", vars: {port: "8001"}}\n'
+    '  - {host: gpu1, endpoint: "http://{{ ansible_host }}:{{ port }}", vars: {port: "8002"}}\n'
+    '  - {host: gpu2, endpoint: "http://{{ ansible_host }}:{{ port }}", vars: {port: "8001"}}'),
+    "systemd: {unit: vllm.service}", 'systemd: {unit: "vllm-{{ port }}.service"}',
+)  # fmt: skip
+
+
+def test_instances_of_one_host_are_called_host_and_port_and_are_numbered() -> None:
+    placed = place(read_service(TWO_ON_ONE), inventory(gpu1=GOOD, gpu2=GOOD))
+
+    assert [(one.name, one.number) for one in placed] == [("gpu1:8001", 1), ("gpu1:8002", 2), ("gpu2", 0)]
+
+
+def test_a_group_listed_twice_puts_two_instances_on_every_host() -> None:
+    lines = TWO_ON_ONE.replace("host: gpu1", "host: gpu").splitlines(keepends=True)
+    text = "".join(line for line in lines if "host: gpu2" not in line)
+    placed = place(read_service(text), inventory(gpu1=GOOD, gpu2=GOOD))
+
+    assert [(one.name, one.number) for one in placed] == [
+        ("gpu1:8001", 1), ("gpu2:8001", 1), ("gpu1:8002", 2), ("gpu2:8002", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "vllm-{{ port }}.service",
+            "vllm.service",
+            "8001 and gpu1:8002 on host gpu1 are started by the same thing",
+        ),
+        ("model:", 'state_dir: "/srv/{{ port }}"\nmodel:', "have different folders for changectl's state"),
+    ],
+)
+def test_instances_of_one_host_that_cannot_be_changed_apart_are_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        place(read_service(changed(TWO_ON_ONE, old, new)), inventory(gpu1=GOOD, gpu2=GOOD))
+
+
 def test_a_variable_with_spaces_stays_one_word_of_a_command() -> None:
     text = changed(COMMAND_SERVICE, "{{ port + 1 }}", "{{ port }}")
 

@@ -167,7 +167,7 @@ def test_leftovers_are_listed_with_their_owner_and_how_they_go(host: Any) -> Non
     assert items(host, "run") == []
 
 
-def test_steps_and_runs_of_the_same_folder_are_told_apart(host: Any) -> None:
+def test_instances_and_runs_of_the_same_folder_are_told_apart(host: Any) -> None:
     host.edited()
     host.become(run="R-1/2")
     host.edited()

@@ -63,7 +63,7 @@ def test_a_host_is_held_by_one_run_and_the_refusal_names_it(host: Any) -> None:
 
 def test_a_step_of_the_same_run_is_another_run(host: Any) -> None:
     host.lease()
-    assert refused(lambda: host.lease(run="R-1/2", nonce="other")).reason == "held"
+    assert refused(lambda: host.lease(run="R-1.2", nonce="other")).reason == "held"
 
 
 def test_another_state_folder_does_not_make_it_another_host(host: Any, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_nonsense_is_refused_before_anything_is_written(host: Any, host_folder: 
 def test_a_lease_of_a_newer_program_is_not_touched(host: Any, host_folder: Path) -> None:
     host.lease()
     file = host_folder / "lease.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 3}))
     before = file.read_bytes()
     for act in (host.lease, host.standing, lambda: host.call("extend", nonce="first")):
         assert refused(act).reason == "newer_format"

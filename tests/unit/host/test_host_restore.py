@@ -103,7 +103,7 @@ def test_a_snapshot_is_never_overwritten_by_a_later_state(host: Any) -> None:
     with pytest.raises(Failure) as caught:
         host.call("capture", files=[str(path)])
     assert caught.value.reason == "already_captured"
-    host.become(run="R-1/2")
+    host.become(run="R-1.2")
     assert host.call("capture", files=[str(path)])["restorable"]
     host.become(run="R-1", generation=2)
     host.call("restore")
