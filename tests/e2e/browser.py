@@ -36,7 +36,8 @@ def _found() -> str | None:
 def opened(page: Path, *options: str) -> str:
     """Open a page of this machine, let its scripts come to an end, and return what became of it."""
     command = [
-        chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+        chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--allow-file-access-from-files",
         "--virtual-time-budget=3000", "--hide-scrollbars", *options, page.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONGEST)
