@@ -27,6 +27,9 @@ steps:
 #: What more slots cost on one core: each request's tokens come more slowly. It is declared, and so are whole answers.
 TRADE = "    accept: {tpot: <= 250ms, e2e_user: <= 20s, rps_ok: '>= 3 rps', out_tok_s: '>= 30 tok/s'}\n"
 SLOTS = "{{parameter: {{name: parallel, from: {before}, to: {after}}}}}"
+#: A stand-in for a change after which a share of the requests is slow: the lab's launcher does as it says
+#: (harness/launcher_faults.py). Every twelfth request is more than the twentieth that a P95 looks at.
+TAIL = '{environment: {name: LAB_FAULT_TAIL, from: "0@1500", to: "12@1500"}}'
 
 
 def planned(
@@ -106,3 +109,25 @@ def test_harm_at_peak_alone_is_seen_in_the_first_pair_named_and_taken_back(
     assert "at low" not in step["text"]
     assert service.stat(service.unit_file) == before
     assert service.get("/props")["total_slots"] == 4
+
+
+def test_harm_in_the_tail_alone_is_seen_and_taken_back(desk: Desk, h1: LabHost, llama_service: ServiceMaker) -> None:
+    service = served(h1, llama_service, 4, environment={"LAB_FAULT_TAIL": "0@1500"})
+    desk.lay_out([service], levels="{normal: 12 rps}")
+    # Long enough to read that a moment in which this machine is busy does not count.
+    desk.ask(*(f"{number} " + "once upon a time " * 16 for number in range(12)), tokens=16)
+    before = service.stat(service.env_file)
+
+    step = trial(desk, planned(desk, TAIL, "neutral", time="150s", length="seconds: 6s"), 4)
+
+    assert (step["outcome"], step["verdict"]) == ("reverted", "regressed")
+    assert {metric for metric, _ in worse(step)} in (
+        {"ttft_user_p95"},
+        {"e2e_user_p95"},
+        {"ttft_user_p95", "e2e_user_p95"},
+    )
+    medians = [row for row in step["rows"] if row["metric"] in ("ttft_user_p50", "tpot_p50", "e2e_user_p50")]
+    assert len(medians) == 3
+    assert all(row["state"] in ("clear", "open") for row in medians)
+    assert service.stat(service.env_file) == before
+    assert b"LAB_FAULT_TAIL=0@1500" in h1.read_file(f"/proc/{service.pid()}/environ")
