@@ -76,10 +76,10 @@ class Tally:
 
 
 @lru_cache(maxsize=2000)
-def calibration(world: World, shape: Shape, number: int) -> NoiseModel:
-    """One of the calibrations of a host."""
-    chance = np.random.default_rng([SEED, zlib.crc32(f"{world} {shape.name}".encode()), number])
-    return trial.calibrated(world, shape, chance)
+def calibration(world: World, shape: Shape, number: int, *, learned: bool = False) -> NoiseModel:
+    """One of the calibrations of a host, or what some earlier trials tell of it."""
+    chance = np.random.default_rng([SEED, zlib.crc32(f"{world} {shape.name} {learned}".encode()), number])
+    return (trial.learned if learned else trial.calibrated)(world, shape, chance)
 
 
 def calm(world: World) -> World:
@@ -92,7 +92,9 @@ def piece(work: tuple[Cell, range, int]) -> Tally:
     cell, numbers, calibrations = work
     found = Tally()
     for number in numbers:
-        noise = calibration(calm(cell.world), cell.shape, number % calibrations) if cell.known else NoiseModel()
+        noise = NoiseModel()
+        if cell.known:
+            noise = calibration(calm(cell.world), cell.shape, number % calibrations, learned=cell.learned)
         chance = np.random.default_rng([*cell.seed, 0, number])
         ended = trial.run(
             cell.world, cell.shape, cell.effect, chance,

@@ -12,6 +12,7 @@ from tests.bench.verdict.worlds import (
     CLASSES,
     MOST_DRIFT,
     NONE,
+    SHARED,
     SPECIAL,
     TYPICAL,
     Effect,
@@ -67,6 +68,7 @@ class Cell:
         shape: what is measured.
         effort: standard or thorough.
         known: whether the host was calibrated, on a day without drift.
+        learned: whether it was known by earlier trials instead.
         floors: none: the cell only shows.
         within: the share of the effort's longest time in which a trial has to end, counted from the change on.
         gain: what the plan expects of the time to the first token; None: the change is to be neutral.
@@ -80,6 +82,7 @@ class Cell:
     shape: Shape = USUAL
     effort: str = "standard"
     known: bool = True
+    learned: bool = False
     floors: tuple[Floor, ...] = ()
     within: float | None = None
     gain: float | None = None
@@ -89,7 +92,7 @@ class Cell:
     @property
     def name(self) -> str:
         """Unique, and where the seed comes from."""
-        known = "calibrated" if self.known else "uncalibrated"
+        known = "known by trials" if self.learned else "calibrated" if self.known else "uncalibrated"
         drift = f" + drift {100 * self.world.drift:g} %" if self.world.drift and self.world.name in NAMES else ""
         alike = ", correlated" if self.world.correlation else ""
         return f"{self.effect.name}, {self.world.name}{drift}{alike}, {self.shape.name} guards, {self.effort}, {known}"
@@ -138,6 +141,15 @@ def floors() -> Iterator[Cell]:
                 "at the margin", world, AT_MARGIN, effort=EFFORT[world.name], known=known, trials=MANY,
                 floors=(Floor("kept", "<=", 0.05),),
             )  # fmt: skip
+    for world, effect, floor in (
+        (TYPICAL, NONE, Floor("regressed", "<=", 0.01, bound=True)),
+        (TYPICAL, AT_MARGIN, Floor("kept", "<=", 0.05)),
+        (SHARED, NONE, Floor("regressed", "<=", 0.01, bound=True)),
+        (SHARED, AT_MARGIN, Floor("kept", "<=", 0.05)),
+    ):
+        yield Cell(
+            "known by trials", world, effect, effort=EFFORT[world.name], learned=True, floors=(floor,), trials=MANY
+        )
     for known in (True, False):
         yield Cell("tail", TYPICAL, TAIL, known=known, trials=MANY, floors=(Floor("regressed", ">=", 0.90),))
         yield Cell(

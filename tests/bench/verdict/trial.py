@@ -25,6 +25,7 @@ from changectl.core.verdict_trial import judge_trial
 
 NEARLY_GROSS = 1.2  # times what it was in the first phase
 CALIBRATION = 8  # pairs of A and A: what a calibration of a host takes
+TRIALS_BEFORE = 5  # whose phases tell of a host's noise, where it was never calibrated
 _SAME = {"files": {"/etc/chat.yml": "a"}, "model": "sha256:m"}
 SAVED = Fingerprint({**_SAME, "settings": {"slots": "4"}})
 CHANGED = Fingerprint({**_SAME, "settings": {"slots": "8"}})
@@ -42,6 +43,7 @@ class Ended:
         after_change: those of them that came after the first phase of the saved configuration, as a share of what the
             whole effort takes at most.
         records: of each phase, with its letter; kept where a rival is to judge them as well.
+        told: the phases up to the verdict.
         places: what stood beyond its limit, or was open.
     """
 
@@ -51,6 +53,7 @@ class Ended:
     seconds: float
     after_change: float = 0.0
     records: list[tuple[Letter, Sequence[Record]]] = field(default_factory=list)
+    told: Sequence[TrialPhase] = ()
     places: tuple[str, ...] = ()
 
     @property
@@ -103,6 +106,7 @@ def run(
     phases: list[TrialPhase] = []
     ended: Ended | None = None
     kept: list[tuple[Letter, Sequence[Record]]] = []
+    told: Sequence[TrialPhase] = ()
     for number, letter in enumerate(order(pairs), start=1):
         phase, records = measured(host, shape, number, letter)
         phases.append(phase)
@@ -110,11 +114,12 @@ def run(
             kept.append((letter, tuple(records)))
         if ended is None and (_due(phases, looks(pairs)) or _may_be_gross(phases)):
             ended = _look(phases, shape, looks(pairs), noise or NoiseModel(), expect)
+            told = tuple(phases)
         if ended and not whole:
             break
     if ended is None:
         raise AssertionError("a trial has to end")
-    times = shape.times
+    ended.told, times = told, shape.times
     ended.after_change = (ended.seconds - times.load - times.phase) / length(pairs, times).seconds
     ended.records = kept
     return ended
@@ -186,3 +191,11 @@ def calibrated(world: World, shape: Shape, chance: np.random.Generator, pairs: i
         for one, letter in zip(phases, order(pairs), strict=True)
     ]
     return NoiseModel().updated(spreads_of(lettered))
+
+
+def learned(world: World, shape: Shape, chance: np.random.Generator, trials: int = TRIALS_BEFORE) -> NoiseModel:
+    """What so many earlier trials of harmless changes tell of a host: they end as soon as they are decided."""
+    model = NoiseModel()
+    for _ in range(trials):
+        model = model.updated(spreads_of(run(world, shape, NONE, chance, noise=model).told))
+    return model
