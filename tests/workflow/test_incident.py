@@ -37,6 +37,16 @@ def test_a_crash_looping_service_is_mended_watched_and_kept_unjudged() -> None:
     assert stage.host.keeper.decided["R1.1"]["outcome"] == "kept"
 
 
+def test_no_instance_is_said_to_get_a_short_check_where_nothing_is_measured() -> None:
+    stage = crash_looping(("gpu1", "gpu2"))
+    end = mend(stage)
+
+    assert ended(end) == MENDED
+    assert [body["look"] for body in stage.journal.bodies("turn")] == ["live", "live"]
+    assert "gpu2: 2 of 2: judged by what is live there" in stage.reporter.notes
+    assert not [note for note in stage.reporter.notes if "short check" in note]
+
+
 def test_the_side_effects_of_an_incident_have_their_order() -> None:
     stage = crash_looping()
     mend(stage)

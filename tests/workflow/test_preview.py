@@ -9,6 +9,7 @@ from tests.workflow.test_traffic import Behind
 
 from changectl.core.cost import Span, Spent, StartCost
 from changectl.core.errors import ContactLost
+from changectl.core.rollout import in_turn
 from changectl.workflow.preview import preview, would_proceed
 
 
@@ -35,6 +36,17 @@ def test_a_preview_says_how_many_starts_and_how_long() -> None:
     assert (alone.starts, alone.measuring_seconds) == (1, Span(40.0, 40.0))
     assert (both.starts, both.measuring_seconds) == (2, Span(80.0, 80.0))
     assert alone.load_seconds is None
+
+
+def test_a_preview_says_that_all_are_judged_by_live_traffic_where_no_load_is_sent() -> None:
+    stage = Stage(("gpu1", "gpu2"))
+    text = plan_text(BETTER).replace("effort: quick", "effort: {observe: 5m}")
+    (step,) = preview(stage.order(text), stage.tools)
+
+    assert [one.look for one in step.instances] == ["live", "live"]
+    assert (step.all_starts, step.measuring_seconds) == (2, Span(1200.0, 1200.0))
+    order = in_turn([(one.instance, one.look) for one in step.instances])
+    assert order == "gpu1 by what is live there, then gpu2 by what is live there"
 
 
 def test_a_preview_reckons_with_what_the_service_took_lately() -> None:

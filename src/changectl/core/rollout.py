@@ -8,7 +8,8 @@ from typing import Literal
 from changectl.core.lifecycle import Outcome
 
 OnPartial = Literal["stop", "revert_all"]  # of the instances that keep the change, when a later one is not kept
-Look = Literal["trial", "short"]  # the whole trial of the plan's effort, or one look before and one after
+# The whole trial of the plan's effort, one look before and one after, or what live traffic shows.
+Look = Literal["trial", "short", "live"]
 
 UNTOUCHED = "untouched"  # nothing was written there: it runs what it ran before
 ALREADY = "nothing_to_do"  # its file said so before
@@ -37,8 +38,10 @@ def mix(ends: Mapping[str, str]) -> str:
     return "; ".join(f"{', '.join(names)}: {words}" for words, names in by_words.items())
 
 
-def look_at(differing: Sequence[str], *, first: bool) -> Look:
-    """How an instance is judged: what the first one has shown counts for its like alone."""
+def look_at(differing: Sequence[str], *, first: bool, live: bool = False) -> Look:
+    """How an instance is judged: what the first one has shown counts for its like alone, and without load for none."""
+    if live:
+        return "live"
     return "trial" if first or differing else "short"
 
 
@@ -50,5 +53,5 @@ def in_turn(looks: Sequence[tuple[str, Look | None]]) -> str:
     """
     if len(looks) < 2:
         return ""
-    words = {"trial": "the whole trial", "short": "a short check"}
+    words = {"trial": "the whole trial", "short": "a short check", "live": "by what is live there"}
     return ", then ".join(f"{name} {words[look]}" for name, look in looks if look is not None)

@@ -115,26 +115,26 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     observed = order.plan.effort.observed_for
     planned = _phase(load.expected_seconds if load else None, spent)
     phase = planned if observed is None else Span(observed, observed)
-    instances = _looks(instances)
+    instances = _looks(instances, live=observed is not None)
     noise = next((one.noise for one in instances if one.look == "trial"), NOTHING_KNOWN)
     starts, phases, sight = _trial(order, spent, phase, len(load.levels) if load else 0, noise)
-    trials, short = (sum(one.look == look for one in instances) for look in ("trial", "short"))
+    trials, short = (sum(one.look in looks for one in instances) for looks in (("trial", "live"), ("short",)))
     measuring = None if phase is None else phase.times(phases * trials + SHORT_PHASES * short)
     watch = order.plan.steps[number].watch or 0.0
     return StepPreview(
         _change(order, number, tools), instances, starts, measuring, spent.start_cost, impact, watch, sight,
-        all_starts=starts * trials + (SHORT_STARTS if observed is None else starts) * short,
+        all_starts=starts * trials + SHORT_STARTS * short,
     )  # fmt: skip
 
 
-def _looks(instances: Sequence[InstancePreview]) -> tuple[InstancePreview, ...]:
+def _looks(instances: Sequence[InstancePreview], *, live: bool) -> tuple[InstancePreview, ...]:
     """How each would be judged in its turn, as the rollout decides it."""
     first = next((one for one in instances if not one.nothing_to_do), None)
 
     def look(one: InstancePreview) -> Look | None:
         if one.nothing_to_do or first is None or one.hardware is None or first.hardware is None:
             return None
-        return look_at(one.hardware.unlike(first.hardware), first=one is first)
+        return look_at(one.hardware.unlike(first.hardware), first=one is first, live=live)
 
     return tuple(replace(one, look=look(one)) for one in instances)
 

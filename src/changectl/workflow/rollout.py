@@ -55,15 +55,22 @@ def _announce(run: StepRun, attempt: Attempt, number: int) -> None:
         return
     name, count = attempt.target.name, len(run.attempts)
     unlike = _unlike(run, attempt)
-    look = look_at(unlike, first=number == 1)
+    look = look_at(unlike, first=number == 1, live=_live(run))
     run.recorder.note(TURN, {"host": name, "number": number, "of": count, "look": look, "unlike": unlike})
     if number == 1:
         text = f"the first of {count}: what it shows decides whether the others follow"
+    elif look == "live":
+        text = f"{number} of {count}: judged by what is live there"
     elif look == "short":
         text = f"{number} of {count}: a short check against its own figures"
     else:
         text = f"{number} of {count}: a whole trial of its own, since it is not like the first ({'; '.join(unlike)})"
     run.tools.reporter.note(f"{name}: {text}")
+
+
+def _live(run: StepRun) -> bool:
+    """Whether no load is sent, so that each is judged by itself, and all in the same way."""
+    return run.acceptance.incident is not None or run.acceptance.plan.effort.observed_for is not None
 
 
 def _unlike(run: StepRun, attempt: Attempt) -> list[str]:
