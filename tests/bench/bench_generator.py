@@ -119,7 +119,7 @@ def ours(folder: Path) -> dict[str, list[float]]:
     """One run of the packed generator."""
     from changectl.adapters.loadgen import build_zip
     from changectl.adapters.loadgen.salt import salt
-    from changectl.core.measurement import parse_records
+    from changectl.core.measuring.measurement import parse_records
 
     program = folder / "generator.pyz"
     program.write_bytes(build_zip())

@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 from tests.bench.table import Row
 
-from changectl.core.conditions import Fingerprint
-from changectl.core.level_size import LevelSize
-from changectl.core.measurement import parse_records, summarise
-from changectl.core.metrics import parse_guard
-from changectl.core.trial_order import looks, order
-from changectl.core.trial_phases import TrialPhase
+from changectl.core.judging.conditions import Fingerprint
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measurement import parse_records, summarise
+from changectl.core.measuring.metrics import parse_guard
+from changectl.core.trial.order import looks, order
+from changectl.core.trial.phases import TrialPhase
+from changectl.core.trial.verdict import judge_trial
 from changectl.core.units import LevelLoad
-from changectl.core.verdict_trial import judge_trial
 
 RECORDS, PAIRS, LIMIT, ROUNDS = 300_000, 4, 2.0, 5
 MS = 1_000_000

@@ -21,7 +21,7 @@ from tests.bench.table import Row
 
 from changectl.adapters.loadgen import build_zip
 from changectl.adapters.loadgen.schedule import arrivals
-from changectl.core.measurement import parse_records
+from changectl.core.measuring.measurement import parse_records
 
 STREAMS, SECONDS, STAGGER = 64, 6.0, 0.01
 RATES, RATE_SECONDS = (100, 200, 300, 400, 500, 600, 800, 1000), 4.0

@@ -13,10 +13,10 @@ from tests.bench.verdict import rivals, trial
 from tests.bench.verdict.service import TWENTY_ONE, USUAL
 from tests.bench.verdict.worlds import NONE, TYPICAL, Effect, Host, World
 
-from changectl.core.baseline import unusable
-from changectl.core.gates import shortfalls
-from changectl.core.measurement import parse_records
-from changectl.core.records import Record, Records
+from changectl.core.judging.baseline import unusable
+from changectl.core.judging.gates import shortfalls
+from changectl.core.measuring.measurement import parse_records
+from changectl.core.measuring.records import Record, Records
 
 MS = 1_000_000
 

@@ -9,8 +9,8 @@ import pytest
 
 from changectl import engines
 from changectl.core.engine import Engine, Page
-from changectl.core.engine_page import read_page
-from changectl.core.engine_series import BY_NAME, TO_CANONICAL
+from changectl.core.telemetry.engine_page import read_page
+from changectl.core.telemetry.engine_series import BY_NAME, TO_CANONICAL
 
 GENERIC: dict[str, Any] = {
     "ready": "GET /healthz 200",

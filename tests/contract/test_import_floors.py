@@ -89,8 +89,8 @@ def test_the_host_program_needs_only_the_standard_library() -> None:
 @pytest.mark.parametrize(
     ("importer", "imported", "allowed"),
     [
-        ("changectl.core.plan", "changectl.core.errors", True),
-        ("changectl.core.plan", "changectl.engines", False),
+        ("changectl.core.declared.plan", "changectl.core.errors", True),
+        ("changectl.core.declared.plan", "changectl.engines", False),
         ("changectl.engines.vllm", "changectl.engines._base", True),
         ("changectl.engines.vllm", "changectl.engines.llamacpp", False),
         ("changectl.engines._base", "changectl.engines.vllm", False),

@@ -14,7 +14,7 @@ from tests.lab.sudo_user import sudo_user
 from tests.lab.vault_desk import VAULT, VAULT_FILE, VAULT_PASSWORD, encrypted_variables
 from tests.lab.watch import Watch, places
 
-from changectl.core.redaction import Tripwire
+from changectl.core.redaction.redactor import Tripwire
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(300, func_only=True)]
 ServiceMaker = Callable[..., LlamaService]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from changectl.core.redaction import Tripwire
+from changectl.core.redaction.redactor import Tripwire
 
 EVERY = 0.05  # seconds
 

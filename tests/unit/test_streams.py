@@ -28,7 +28,7 @@ def test_a_test_belongs_to_the_stream_of_its_place(nodeid: str, expected: str) -
 
 def test_no_two_workers_share_a_stream() -> None:
     """The real scheduler, asked about two files that take no time; both are of one stream, so of one worker."""
-    files = ["tests/unit/core/test_audit.py", "tests/unit/core/test_baseline.py"]
+    files = ["tests/unit/core/audit/test_verdict.py", "tests/unit/core/judging/test_baseline.py"]
     command = [sys.executable, "-m", "pytest", "-n", "2", "-v", "-p", "no:cacheprovider", *files]
     said = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
     workers = re.findall(r"^\[(gw\d)\].*PASSED", said, re.MULTILINE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.workflow.fake_host import ENV_TEXT, UNIT, FakeHost
 from tests.workflow.stage import SERVICE, Stage
 
-from changectl.core.history_story import RunStory, run_story
+from changectl.core.history.story import RunStory, run_story
 from changectl.workflow.apply import RunEnd, apply
 
 EDGES = (0.1, 0.5, 1.0, 2.0)

@@ -22,9 +22,9 @@ from tests.workflow.world import (
 )
 
 from changectl import kinds
-from changectl.core import plan as plans
-from changectl.core import service as services
-from changectl.core.placing import Placed, place, place_caller
+from changectl.core.declared import plan as plans
+from changectl.core.declared import service as services
+from changectl.core.declared.placing import Placed, place, place_caller
 from changectl.core.ports import HostAddress
 from changectl.workflow.apply import Order, RunEnd, apply
 from changectl.workflow.interrupts import Interrupts

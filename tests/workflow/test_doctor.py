@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.workflow.fake_patient import OTHER, Patient, quiet
 
-from changectl.core.doctor import Examination
-from changectl.core.doctor_facts import Check
+from changectl.core.doctor.examination import Examination
+from changectl.core.doctor.facts import Check
 from changectl.core.errors import ContactLost, HostCallError, InputError, Refused
 from changectl.core.ports import HostAddress
 from changectl.workflow.doctor import examine

@@ -15,8 +15,8 @@ from tests.workflow.test_answers import changing
 from tests.workflow.test_trial import GAIN, SAME, letters, plan
 
 from changectl.core.errors import Refused
-from changectl.core.history import SUMMARY_KINDS
-from changectl.core.history_runs import runs
+from changectl.core.history.reading import SUMMARY_KINDS
+from changectl.core.history.runs import runs
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.apply import RunEnd, apply
 from changectl.workflow.extend import LONGEST_AGO, Extension, what_to_extend

@@ -16,7 +16,7 @@ from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
 from tests.workflow.tempers import is_changed
 
 from changectl.core.errors import ContactLost, InputError, LeftToHost
-from changectl.core.history import runs, services
+from changectl.core.history.reading import runs, services
 from changectl.core.incident import Incident
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.revert import revert, what_to_revert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.workflow.stage import Stage
 
-from changectl.core.live import live_window
+from changectl.core.telemetry.live import live_window
 from changectl.workflow.contact import open_target
 from changectl.workflow.live import read_live
 from changectl.workflow.target import Target

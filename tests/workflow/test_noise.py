@@ -8,8 +8,8 @@ from tests.workflow.stage import BETTER, Stage
 from tests.workflow.test_extend import SHORT, read, undecided
 from tests.workflow.test_trial import GAIN, carried_out, plan
 
-from changectl.core.noise import NOTHING_KNOWN
-from changectl.core.noise_learned import Learned
+from changectl.core.trial.noise_learned import Learned
+from changectl.core.trial.noise_model import NOTHING_KNOWN
 from changectl.workflow.apply import apply
 from changectl.workflow.preview import preview
 

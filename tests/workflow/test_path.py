@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 
-from changectl.core.conditions import Fingerprint, single_difference
+from changectl.core.judging.conditions import Fingerprint, single_difference
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.apply import RunEnd, apply
 from changectl.workflow.preview import preview, would_proceed

@@ -14,7 +14,7 @@ from tests.workflow.crash import Killed, die_before, settle
 from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import ChangectlError
-from changectl.core.history_runs import runs
+from changectl.core.history.runs import runs
 from changectl.core.lifecycle import Outcome
 
 LONGEST = 300  # port calls of a run on three hosts, and some more

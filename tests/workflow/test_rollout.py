@@ -12,7 +12,7 @@ from tests.workflow.fake_host import FakeHost
 from tests.workflow.stage import BETTER, Stage, plan_text
 
 from changectl.core.errors import ContactLost, HostCallError, Refused
-from changectl.core.history import runs, services
+from changectl.core.history.reading import runs, services
 from changectl.core.lifecycle import Outcome
 from changectl.workflow.apply import RunEnd, apply
 from changectl.workflow.recover import exit_code

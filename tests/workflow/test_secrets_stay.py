@@ -8,7 +8,7 @@ import pytest
 from tests.workflow.fake_host import ENV, UNIT, FakeHost
 from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage
 
-from changectl.core.redaction_secrets import Tripwire
+from changectl.core.redaction.secrets import Tripwire
 
 PLANTED = {
     "environment file": "correct-horse-battery-staple",

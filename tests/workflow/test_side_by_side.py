@@ -9,8 +9,8 @@ from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 from tests.workflow.test_traffic import Behind
 
 from changectl.core.errors import InputError
-from changectl.core.history import runs, services
-from changectl.core.history_places import host_folders
+from changectl.core.history.places import host_folders
+from changectl.core.history.reading import runs, services
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.workflow.apply import RunEnd, apply
 from changectl.workflow.preview import preview, would_proceed

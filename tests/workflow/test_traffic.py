@@ -18,9 +18,9 @@ from tests.workflow.stage import BETTER, SERVICE, WORSE, Left, Stage, plan_text
 from tests.workflow.world import FakeInventory
 
 from changectl.core.errors import ChangectlError, ContactLost, HostCallError
-from changectl.core.history import services
-from changectl.core.history_events import TURN
-from changectl.core.history_runs import runs, summarise
+from changectl.core.history.events import TURN
+from changectl.core.history.reading import services
+from changectl.core.history.runs import runs, summarise
 from changectl.core.incident import Incident
 from changectl.core.lease import LONGEST_BEAT
 from changectl.core.lifecycle import Ending, Outcome

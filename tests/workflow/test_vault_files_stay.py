@@ -15,7 +15,7 @@ from tests.workflow.stage import BETTER, SERVICE, WORSE, Stage, plan_text
 
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.shipped import playbooks_folder
-from changectl.core.redaction_secrets import Tripwire
+from changectl.core.redaction.secrets import Tripwire
 from changectl.workflow.preview import preview
 
 VALUES = {"vault_chat_key": "correct-horse-battery", "greeting": "blue-elephant-42", "chat_door": "tall giraffe 17"}

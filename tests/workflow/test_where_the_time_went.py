@@ -8,7 +8,7 @@ from typing import Any
 from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.core.errors import HostCallError
-from changectl.core.time_spent import TimeSpent, time_spent
+from changectl.core.history.time_spent import TimeSpent, time_spent
 
 THREAD = 1_000_000_000
 

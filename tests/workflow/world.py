@@ -12,11 +12,11 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
-from changectl.core.history_runs import runs, still_out
-from changectl.core.noise_learned import Learned
+from changectl.core.history.out_of_service import OutOfService
+from changectl.core.history.runs import runs, still_out
 from changectl.core.observed import StatusProcess
-from changectl.core.out_of_service import OutOfService
 from changectl.core.ports import ChecksResult, Event, HostAddress
+from changectl.core.trial.noise_learned import Learned
 
 EPOCH = 1_790_000_000.0
 PASSED = ChecksResult(1, 0, "1 passed")

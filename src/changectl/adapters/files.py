@@ -9,22 +9,22 @@ from typing import TypeVar
 
 from changectl import engines, kinds
 from changectl.adapters.project_files import read_bytes, service_file, service_names, show
-from changectl.core import effort as efforts
-from changectl.core import levels as load_levels
-from changectl.core import measured_path
-from changectl.core import plan as plans
-from changectl.core import service as services
-from changectl.core import workload as workloads
+from changectl.core.declared import effort as efforts
+from changectl.core.declared import levels as load_levels
+from changectl.core.declared import measured_path
+from changectl.core.declared import plan as plans
+from changectl.core.declared import service as services
+from changectl.core.declared.fields import is_name
+from changectl.core.declared.grammar import in_file_order, nearest
+from changectl.core.declared.lacking import lacking_metrics
+from changectl.core.declared.plan import Plan
+from changectl.core.declared.project import Project
+from changectl.core.declared.service import Service
+from changectl.core.declared.source import Source, read_yaml
 from changectl.core.digest import plan_digest, sha256
 from changectl.core.errors import InputError, Problem
-from changectl.core.fields import is_name
-from changectl.core.grammar import in_file_order, nearest
-from changectl.core.lacking import lacking_metrics
-from changectl.core.plan import Plan
-from changectl.core.project import Project
-from changectl.core.service import Service
-from changectl.core.source import Source, read_yaml
-from changectl.core.workload import Workload
+from changectl.core.workload import requests as workloads
+from changectl.core.workload.requests import Workload
 
 T = TypeVar("T")
 

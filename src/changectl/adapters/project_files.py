@@ -5,10 +5,10 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+from changectl.core.declared.project import FILE_NAME, Project, ProjectFile
+from changectl.core.declared.project import load as load_project_file
+from changectl.core.declared.source import MAXIMUM_BYTES
 from changectl.core.errors import InputError, Problem
-from changectl.core.project import FILE_NAME, Project, ProjectFile
-from changectl.core.project import load as load_project_file
-from changectl.core.source import MAXIMUM_BYTES
 
 # Which file of an inventory folder Ansible is given: the folder itself would make Ansible read the services, too.
 _HOSTS_FILES = ("hosts.yml", "hosts.yaml", "hosts.ini", "hosts", "inventory.yml", "inventory.ini")

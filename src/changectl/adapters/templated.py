@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from changectl.core.declared.fields import is_template
+from changectl.core.declared.source import Source
+from changectl.core.declared.templates import Renderer
 from changectl.core.errors import InputError, Problem
-from changectl.core.fields import is_template
-from changectl.core.source import Source
-from changectl.core.templates import Renderer
 
 # What a connection for reading needs; any other `ansible_*` template that cannot be filled is left as it is.
 _NEEDED = frozenset(

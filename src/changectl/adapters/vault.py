@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from changectl.core.errors import InputError
-from changectl.core.redaction_variables import hidden_values
+from changectl.core.redaction.variables import hidden_values
 
 TIMEOUT = 60.0  # seconds; a password script may ask a key store
 MARK = "__ansible_vault"  # how ansible-inventory --list prints an encrypted value

@@ -12,11 +12,11 @@ from changectl.cli._options import HostOptions
 from changectl.cli._patients import patients
 from changectl.cli._progress import ProgressReporter
 from changectl.cli.wiring import clinic
-from changectl.core.doctor import Examination
+from changectl.core.declared.project import Project
+from changectl.core.doctor.examination import Examination
 from changectl.core.errors import ChangectlError
-from changectl.core.history_events import SUMMARY_KINDS
-from changectl.core.history_runs import endings, runs
-from changectl.core.project import Project
+from changectl.core.history.events import SUMMARY_KINDS
+from changectl.core.history.runs import endings, runs
 from changectl.reports.printer import Printer
 from changectl.store import open_store
 from changectl.workflow.doctor import examine

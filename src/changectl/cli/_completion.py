@@ -127,13 +127,13 @@ def _actors() -> Iterator[tuple[str, str]]:
 
 
 def _outcomes() -> Iterator[tuple[str, str]]:
-    from changectl.core.history_events import OUTCOMES
+    from changectl.core.history.events import OUTCOMES
 
     return ((word, "") for word in (*OUTCOMES, "open", "not_started"))
 
 
 def _verdicts() -> Iterator[tuple[str, str]]:
-    from changectl.core.judgement import Verdict
+    from changectl.core.judging.judgement import Verdict
 
     return ((word.value, "") for word in Verdict)
 

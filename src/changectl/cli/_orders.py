@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from changectl.adapters.files import load_plan
 from changectl.adapters.project_files import find_project, show
 from changectl.cli._places import demand_file, demand_inventory
-from changectl.core.placing import Placed, check_names, place, place_caller
-from changectl.core.service import Service
+from changectl.core.declared.placing import Placed, check_names, place, place_caller
+from changectl.core.declared.service import Service
 from changectl.workflow.apply import Order
 
 if TYPE_CHECKING:

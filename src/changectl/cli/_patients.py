@@ -8,13 +8,13 @@ from changectl import traffic
 from changectl.adapters.files import load_service
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.project_files import service_names
+from changectl.core.declared.grammar import nearest
+from changectl.core.declared.instances import GroupInstances
+from changectl.core.declared.placing import check_names, place
+from changectl.core.declared.project import Project
+from changectl.core.declared.service import Service
 from changectl.core.errors import InputError, Problem
-from changectl.core.grammar import nearest
-from changectl.core.instances import GroupInstances
-from changectl.core.placing import check_names, place
 from changectl.core.ports import HostAddress
-from changectl.core.project import Project
-from changectl.core.service import Service
 from changectl.workflow.doctor_tools import Patient
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from changectl.adapters.project_files import show
+from changectl.core.declared.project import FILE_NAME, Project
 from changectl.core.errors import InputError, Problem
-from changectl.core.project import FILE_NAME, Project
 
 
 def demand_record(project: Project) -> bool:

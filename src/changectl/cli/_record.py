@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from changectl.cli._unfinished import tell_unfinished
-from changectl.core import history
+from changectl.core.declared.grammar import nearest
 from changectl.core.errors import ChangectlError, InputError, Problem, Refused
-from changectl.core.grammar import nearest
-from changectl.core.history import RunStory, RunSummary
-from changectl.core.history_events import MARK
-from changectl.core.ledger import Entry, Ledger
-from changectl.core.ledger_read import KINDS as LEDGER_KINDS
-from changectl.core.ledger_read import ledger
+from changectl.core.history import reading as history
+from changectl.core.history.events import MARK
+from changectl.core.history.reading import RunStory, RunSummary
+from changectl.core.history.saved import SnapshotCopy, kept_copies
 from changectl.core.ports import Event
-from changectl.core.replay import RawTrial, raw_trials
-from changectl.core.saved import SnapshotCopy, kept_copies
+from changectl.core.replaying.ledger import Entry, Ledger
+from changectl.core.replaying.ledger_read import KINDS as LEDGER_KINDS
+from changectl.core.replaying.ledger_read import ledger
+from changectl.core.replaying.replay import RawTrial, raw_trials
 from changectl.reports.printer import Printer
 
 if TYPE_CHECKING:

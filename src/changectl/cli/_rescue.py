@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from changectl.core.errors import ChangectlError
-from changectl.core.saved import SavedFile, SnapshotCopy, read_copy
+from changectl.core.history.saved import SavedFile, SnapshotCopy, read_copy
 from changectl.store.laying_out import lay_out, new_folder
 
 _OF_THE_KEY = "key_"  # how the reasons begin that hold for every copy

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from changectl.cli._present import print_blocks
-from changectl.core.history import run_story
-from changectl.core.history_places import host_folders
+from changectl.core.history.places import host_folders
+from changectl.core.history.reading import run_story
 from changectl.core.lifecycle import Ending
 from changectl.core.ports import Event
 from changectl.reports import ending as report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from changectl.core.history_runs import RunSummary
+from changectl.core.history.runs import RunSummary
 from changectl.reports._commands import apart
 from changectl.reports.printer import Printer
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
-from changectl.core.audit_witness import Head, Witnesses, read_heads
+from changectl.core.audit.witness import Head, Witnesses, read_heads
 from changectl.core.errors import ChangectlError
 from changectl.core.ports import Doors, HostAddress
 

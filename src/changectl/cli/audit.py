@@ -10,9 +10,9 @@ import click
 from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
 
 if TYPE_CHECKING:
-    from changectl.core.audit import Audit
-    from changectl.core.audit_witness import Witnesses
-    from changectl.core.project import Project
+    from changectl.core.audit.verdict import Audit
+    from changectl.core.audit.witness import Witnesses
+    from changectl.core.declared.project import Project
 
 
 @click.command(
@@ -77,8 +77,8 @@ def _show(audit: Audit, project: Project, *, as_json: bool) -> int:
 def examine(project: Project, witnesses: Witnesses) -> Audit:
     """The audit of a project's record. Raises InputError: there is none, and nobody witnesses that there was one."""
     from changectl.adapters.project_files import show
-    from changectl.core.audit import judge
-    from changectl.core.audit_journal import Account
+    from changectl.core.audit.journal import Account
+    from changectl.core.audit.verdict import judge
     from changectl.core.errors import InputError, Problem
     from changectl.store.auditing import audit
 
@@ -92,7 +92,7 @@ def examine(project: Project, witnesses: Witnesses) -> Audit:
 
 
 def _witnesses(project: Project, hosts: HostOptions, file: Path | None, *, ask: bool) -> Witnesses:
-    from changectl.core.audit_witness import Witnesses
+    from changectl.core.audit.witness import Witnesses
 
     found = Witnesses() if file is None else _read(file)
     if ask:
@@ -112,7 +112,7 @@ def _read(file: Path) -> Witnesses:
     import json
 
     from changectl.adapters.project_files import read_bytes, show
-    from changectl.core.audit_witness import read_document
+    from changectl.core.audit.witness import read_document
     from changectl.core.errors import InputError, Problem
 
     try:

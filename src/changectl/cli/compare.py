@@ -31,8 +31,8 @@ def command(run: str, other: str, host: str | None, output: OutputOptions) -> in
     """
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import reading
-    from changectl.core.comparing import compare
-    from changectl.core.replay import common_host, side_of
+    from changectl.core.replaying.comparing import compare
+    from changectl.core.replaying.replay import common_host, side_of
     from changectl.reports import compare as report
     from changectl.reports.printer import Printer
 

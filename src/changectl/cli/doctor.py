@@ -9,7 +9,7 @@ import click
 from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options
 
 if TYPE_CHECKING:
-    from changectl.core.doctor import Examination
+    from changectl.core.doctor.examination import Examination
 
 
 @click.command(
@@ -34,7 +34,7 @@ def command(host: tuple[str, ...], hosts: HostOptions, output: OutputOptions) ->
     from changectl.cli._clinic import look_at_all
     from changectl.cli._failures import tell
     from changectl.cli._present import print_blocks
-    from changectl.core.doctor import exit_code
+    from changectl.core.doctor.examination import exit_code
     from changectl.reports import doctor as report
     from changectl.reports.printer import Printer
 

@@ -40,7 +40,7 @@ def command(run: str, pairs: int | None, wait: float, hosts: HostOptions, output
     from changectl.cli._orders import order_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
-    from changectl.core import history
+    from changectl.core.history import reading as history
     from changectl.reports.printer import Printer
     from changectl.workflow.apply import apply
 
@@ -58,7 +58,7 @@ def command(run: str, pairs: int | None, wait: float, hosts: HostOptions, output
 
 
 def _read(name: str, work: Workplace, pairs: int | None) -> Extension:
-    from changectl.core import history
+    from changectl.core.history import reading as history
     from changectl.workflow.extend import what_to_extend
 
     journal = work.store.journal

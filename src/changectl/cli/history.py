@@ -39,8 +39,8 @@ def command(
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import check_word, reading
     from changectl.cli._spellings import alike
-    from changectl.core.history import OPEN, OUTCOMES, Filters, choose, moment
-    from changectl.core.judgement import Verdict
+    from changectl.core.history.reading import OPEN, OUTCOMES, Filters, choose, moment
+    from changectl.core.judging.judgement import Verdict
     from changectl.reports import history as report
     from changectl.reports.printer import Printer
 

@@ -12,8 +12,8 @@ from changectl.cli._options import OutputOptions, example, output_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from changectl.core.policy import Policy
-    from changectl.core.replay import RawTrial
+    from changectl.core.replaying.policy import Policy
+    from changectl.core.replaying.replay import RawTrial
 
 
 @click.command(
@@ -41,7 +41,7 @@ def command(run: str, policy_file: Path | None, output: OutputOptions) -> int:
     import changectl
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import reading
-    from changectl.core.replay import replay
+    from changectl.core.replaying.replay import replay
     from changectl.reports import judge as report
     from changectl.reports.printer import Printer
 
@@ -61,7 +61,7 @@ def command(run: str, policy_file: Path | None, output: OutputOptions) -> int:
 def _policy(file: Path | None, trials: Sequence[RawTrial]) -> Policy | None:
     """The policy, if one is named. Raises InputError: the file cannot be read, or says what is not understood."""
     from changectl.core.errors import InputError, Problem
-    from changectl.core.policy import load
+    from changectl.core.replaying.policy import load
 
     if file is None:
         return None

@@ -32,7 +32,7 @@ def impact(step: StepPreview) -> Impact:
 
 def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> list[Block]:
     """What people read; `unfinished`: which run has to be settled first, and how."""
-    from changectl.core.wording import caller_words, load_words
+    from changectl.core.declared.wording import caller_words, load_words
     from changectl.reports import preview as report
     from changectl.reports._blocks import Line
     from changectl.reports._commands import told
@@ -52,8 +52,8 @@ def blocks(order: Order, steps: Sequence[StepPreview], code: int, unfinished: st
 
 def document(order: Order, steps: Sequence[StepPreview], code: int, unfinished: str | None = None) -> dict[str, Any]:
     """What `--json` prints, before known secrets are taken out of it."""
-    from changectl.core.measured_path import measured_path
-    from changectl.core.wording import load_words
+    from changectl.core.declared.measured_path import measured_path
+    from changectl.core.declared.wording import load_words
     from changectl.reports import preview as report
 
     documents = []

@@ -51,7 +51,7 @@ def command(run: str | None, go_on: bool, wait: float, hosts: HostOptions, outpu
     """
     from changectl.cli._failures import tell
     from changectl.cli.wiring import workplace
-    from changectl.core import history
+    from changectl.core.history import reading as history
     from changectl.reports.printer import Printer
     from changectl.workflow.recover import exit_code
 

@@ -33,8 +33,8 @@ def command(run: str, accept_present: bool, reason: str, wait: float, hosts: Hos
     from changectl.cli._orders import instances_of
     from changectl.cli._result import show_run
     from changectl.cli.wiring import workplace
-    from changectl.core import history
     from changectl.core.errors import InputError
+    from changectl.core.history import reading as history
     from changectl.reports.printer import Printer
     from changectl.workflow import revert as workflow
     from changectl.workflow.revert import Revert, exit_code, later_run, what_to_revert

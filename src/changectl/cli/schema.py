@@ -25,7 +25,7 @@ def command(what: str, output: OutputOptions) -> None:  # noqa: ARG001 - the doc
     import json
 
     from changectl import kinds
-    from changectl.core import plan, service
+    from changectl.core.declared import plan, service
     from changectl.reports.printer import Printer
 
     schema = plan.json_schema(kinds.specs()) if what == "plan" else service.json_schema()

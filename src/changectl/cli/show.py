@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from changectl.cli._record import Record
-    from changectl.core.history import RunStory
-    from changectl.core.records import Record as RequestRecord
+    from changectl.core.history.reading import RunStory
+    from changectl.core.measuring.records import Record as RequestRecord
 
 
 @click.command(
@@ -61,8 +61,8 @@ def command(run: str, page: Path | None, output: OutputOptions) -> int:
 def _page(record: Record, story: RunStory, step: int | None) -> str:
     import changectl
     from changectl.core.errors import ChangectlError
-    from changectl.core.history_events import text_of
-    from changectl.core.measurement import parse_records
+    from changectl.core.history.events import text_of
+    from changectl.core.measuring.measurement import parse_records
     from changectl.reports import html
 
     raw: dict[str, Iterable[RequestRecord]] = {}

@@ -17,7 +17,7 @@ def command(service: str | None, output: OutputOptions) -> int:
     """
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import check_word, reading
-    from changectl.core.history import services
+    from changectl.core.history.reading import services
     from changectl.reports import status as report
     from changectl.reports.printer import Printer
 

@@ -27,9 +27,9 @@ def command(plans: tuple[Path, ...], hosts: HostOptions, output: OutputOptions) 
     from changectl.adapters.shipped import playbooks_folder
     from changectl.cli._places import demand_file, demand_inventory
     from changectl.cli._present import print_blocks
+    from changectl.core.declared.placing import check_names, place, place_caller
+    from changectl.core.declared.wording import plan_document, plan_sections
     from changectl.core.errors import InputError, Problem
-    from changectl.core.placing import check_names, place, place_caller
-    from changectl.core.wording import plan_document, plan_sections
     from changectl.reports._blocks import Heading, Line
     from changectl.reports.printer import Printer
 

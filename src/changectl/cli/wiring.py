@@ -32,8 +32,8 @@ from changectl.cli._around import around_journal
 from changectl.cli._options import HostOptions
 from changectl.cli._places import demand_inventory
 from changectl.cli._progress import ProgressReporter, ask_person
+from changectl.core.declared.project import Project
 from changectl.core.ports import HostAddress
-from changectl.core.project import Project
 from changectl.reports._commands import apart
 from changectl.reports.printer import Printer
 from changectl.store import open_store

@@ -64,7 +64,7 @@ def command(
 
 
 def _sample(file: Path | None, kind: str, requests: int | None) -> list[dict[str, Any]]:
-    from changectl.core.workload_sample import MOST, REQUESTS, sample
+    from changectl.core.workload.sample import MOST, REQUESTS, sample
 
     if file is not None:
         raise click.UsageError("`workload sample` reads no file: name the one to write with --to")
@@ -82,7 +82,7 @@ def _needed(file: Path | None, what: str) -> Path:
 def _read(file: Path) -> list[dict[str, Any]]:
     from changectl.adapters.project_files import read_bytes, show
     from changectl.core.errors import InputError
-    from changectl.core.workload import load
+    from changectl.core.workload.requests import load
 
     content = read_bytes(file)
     try:
@@ -99,7 +99,7 @@ def _log_named(content: bytes, file: Path) -> InputError | None:
     """What is the matter where the file is a log or a data set, from which a workload is drawn; None: it is neither."""
     from changectl.adapters.project_files import show
     from changectl.core.errors import InputError, Problem
-    from changectl.core.workload_source import Candidate, candidates, objects
+    from changectl.core.workload.source import Candidate, candidates, objects
 
     text = content.decode("utf-8", "replace")
     (_, first) = next(objects(text), (0, None))
@@ -112,8 +112,8 @@ def _log_named(content: bytes, file: Path) -> InputError | None:
 def _draw(file: Path, kind: str, requests: int, seed: int) -> tuple[list[dict[str, Any]], Drawn]:
     from changectl.adapters.project_files import read_bytes, show
     from changectl.core.errors import InputError, Problem
-    from changectl.core.workload_choice import choose, entries
-    from changectl.core.workload_source import Candidate, LeftOut, candidates, text_of
+    from changectl.core.workload.choice import choose, entries
+    from changectl.core.workload.source import Candidate, LeftOut, candidates, text_of
     from changectl.reports.workload import Drawn
 
     every = list(candidates(text_of(read_bytes(file)), kind))
@@ -134,7 +134,7 @@ def _lines(entries: list[dict[str, Any]], kind: str, *, to_screen: bool) -> str:
     """
     import json
 
-    from changectl.core.workload import load
+    from changectl.core.workload.requests import load
 
     text = "".join(json.dumps(entry, ensure_ascii=to_screen) + "\n" for entry in entries)
     text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair, as logs may have it

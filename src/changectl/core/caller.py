@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changectl.core.records import Record
+from changectl.core.measuring.records import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from changectl.core.engine_series import MetricTable
-from changectl.core.prometheus import Metrics, PageError, parse
 from changectl.core.settings import Setting, Value
+from changectl.core.telemetry.engine_series import MetricTable
+from changectl.core.telemetry.prometheus import Metrics, PageError, parse
 
 # The kinds of places an engine reads its settings from.
 Source = Literal["flags", "file", "env"]

@@ -35,7 +35,7 @@ class Outcome(StrEnum):
 DIED = "died_after_judgement"
 NEIGHBOUR_OUT = "neighbour_out"  # in a rollout: another instance does not answer, so no further one is taken out
 GUARD_BROKEN = "guard_broken"  # in an incident: it restarted, logged a failure or gave no answer while it was watched
-# While it was watched before it was to be kept: what broke, and how (core/watch.py).
+# While it was watched before it was to be kept: what broke, and how (core/judging/watch.py).
 WATCH_PROCESS, WATCH_LOG, WATCH_DEVICE = "watch_process", "watch_log", "watch_device"
 WATCH_FAILURES, WATCH_MEMORY = "watch_failures", "watch_memory"
 WATCH_LATENCY, WATCH_PREEMPTIONS = "watch_latency", "watch_preemptions"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from changectl.core.cost import Spent
 from changectl.core.lease import Lease
-from changectl.core.noise_learned import Learned
 from changectl.core.observed import StatusProcess
+from changectl.core.trial.noise_learned import Learned
 
 if TYPE_CHECKING:
-    from changectl.core.out_of_service import OutOfService  # which reads the events that are declared here
+    from changectl.core.history.out_of_service import OutOfService  # which reads the events that are declared here
 
 Json = Mapping[str, Any]
 Progress = Callable[[Json], None]

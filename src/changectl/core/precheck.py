@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from changectl.core.caller import CallerSeen
+from changectl.core.declared.live_load import LiveLoad
 from changectl.core.engine import Engine, Pages
 from changectl.core.leaving import Leaving
-from changectl.core.live_load import LiveLoad
 from changectl.core.manager import Manager
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.settings import Setting, Value

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from changectl.core.engine import Capacity, Cause, FailureLine, MemoryNeed, Pages, Source
-from changectl.core.engine_series import MetricTable
 from changectl.core.errors import InputError, Problem
 from changectl.core.settings import Setting, Value
+from changectl.core.telemetry.engine_series import MetricTable
 from changectl.engines import _help, _logs, _process, _values
 
 

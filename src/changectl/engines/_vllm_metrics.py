@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changectl.core.engine_series import MetricTable, Series
+from changectl.core.telemetry.engine_series import MetricTable, Series
 
 _ENDED = "vllm:request_success_total"  # in spite of its name it counts every end, with the reason
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from changectl import loads
 from changectl.core.engine import Page, Pages, ProbeRequest, Readiness, Source
-from changectl.core.engine_page import read_page
-from changectl.core.engine_series import BY_NAME, TO_CANONICAL, MetricTable, Series
 from changectl.core.errors import InputError, Problem
 from changectl.core.settings import Setting
+from changectl.core.telemetry.engine_page import read_page
+from changectl.core.telemetry.engine_series import BY_NAME, TO_CANONICAL, MetricTable, Series
 from changectl.engines import _openai, _values, _whole
 from changectl.engines._base import BaseEngine
 

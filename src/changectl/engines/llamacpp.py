@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from changectl.core.engine import Capacity, FailureLine, MemoryNeed, Pages, Readiness, Source
-from changectl.core.engine_series import MetricTable, Series
 from changectl.core.settings import Setting, SettingType
+from changectl.core.telemetry.engine_series import MetricTable, Series
 from changectl.engines import _logs, _process
 from changectl.engines._openai import OpenAIEngine
 

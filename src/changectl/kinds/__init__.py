@@ -6,11 +6,11 @@ import importlib
 import pkgutil
 from typing import Any, Protocol, cast
 
-from changectl.core.change import ChangeSpec
+from changectl.core.declared.change import ChangeSpec
+from changectl.core.declared.grammar import nearest
+from changectl.core.declared.wanted import Wanted
 from changectl.core.engine import Engine
 from changectl.core.errors import InputError, Problem
-from changectl.core.grammar import nearest
-from changectl.core.wanted import Wanted
 
 
 class Kind(Protocol):

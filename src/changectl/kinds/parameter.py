@@ -6,10 +6,10 @@ import re
 
 from pydantic import field_validator
 
-from changectl.core.change import ValueChange
+from changectl.core.declared.change import ValueChange
+from changectl.core.declared.grammar import fault
+from changectl.core.declared.wanted import Wanted
 from changectl.core.engine import Engine
-from changectl.core.grammar import fault
-from changectl.core.wanted import Wanted
 
 EXAMPLE = "change: {parameter: {name: max-num-seqs, from: absent, to: 128}}"
 RESTARTS = True

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from changectl.core.measuring.records import EMPTY, OK
 from changectl.core.precheck import Check, CheckResult, Situation
-from changectl.core.records import EMPTY, OK
 from changectl.core.units import format_duration
 
 ORDER = 19

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from changectl.core.live_load import LiveLoad, added
+from changectl.core.declared.live_load import LiveLoad, added
 from changectl.core.precheck import Check, CheckResult, Situation
 from changectl.core.units import LevelLoad
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from changectl.core.judging.quality import CLEAR_PROMPTS, LEAST_PROMPTS
 from changectl.core.precheck import Check, CheckResult, Situation
-from changectl.core.quality import CLEAR_PROMPTS, LEAST_PROMPTS
 
 ORDER = 73
 CHECK = Check("quality_prompts", "advice")

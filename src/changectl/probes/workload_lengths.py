@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from changectl.core.engine_page import read_lengths
 from changectl.core.precheck import Check, CheckResult, Situation
-from changectl.core.workload_lengths import LEAST_REQUESTS, differences
+from changectl.core.telemetry.engine_page import read_lengths
+from changectl.core.workload.lengths import LEAST_REQUESTS, differences
 
 ORDER = 75
 CHECK = Check("workload_lengths", "advice", reads_process=True)

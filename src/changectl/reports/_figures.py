@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changectl.core.history_events import text_of
+from changectl.core.history.events import text_of
 from changectl.core.ports import Json
 from changectl.reports import _words as words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from changectl.core.history_events import text_of
+from changectl.core.history.events import text_of
 from changectl.core.ports import Json
 
 _NO_MATTER = "this does not change the verdict"

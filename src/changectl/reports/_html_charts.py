@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from changectl.core.distribution import Curve, Distribution
+from changectl.core.measuring.distribution import Curve, Distribution
 from changectl.core.units import format_duration
 from changectl.reports._svg import Markup, joined, label, line, mark, path, rectangle, svg, tag, ticks
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from changectl.core.distribution import Curve, distributions
-from changectl.core.history import Entry, RunStory
-from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of
+from changectl.core.history.events import mapping_of, mappings_of, number_of, text_of
+from changectl.core.history.reading import Entry, RunStory
+from changectl.core.history.time_said import REST, STAGES, WHOLE
+from changectl.core.history.time_spent import TimeSpent, time_spent
+from changectl.core.measuring.distribution import Curve, distributions
+from changectl.core.measuring.records import Record
 from changectl.core.ports import Json
-from changectl.core.records import Record
-from changectl.core.time_said import REST, STAGES, WHOLE
-from changectl.core.time_spent import TimeSpent, time_spent
 from changectl.core.units import SHARE, format_duration, format_share
 from changectl.reports import _figures as figures
 from changectl.reports import _html_charts as charts

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from changectl.core.history_events import mapping_of, mappings_of, number_of, text_of
-from changectl.core.measured_path import BALANCER
+from changectl.core.declared.measured_path import BALANCER
+from changectl.core.history.events import mapping_of, mappings_of, number_of, text_of
 from changectl.core.ports import Json
 from changectl.core.units import RATE, format_share, format_value
 from changectl.reports import _words as words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from changectl.core.history_events import items_of, mapping_of, number_of, text_of
+from changectl.core.history.events import items_of, mapping_of, number_of, text_of
 from changectl.core.ports import Json
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Heading, Line, Verbatim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from changectl.core.history import RunSummary, StepSummary
+from changectl.core.history.reading import RunSummary, StepSummary
 
 FORMAT = 1
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from changectl.core.engine_page import NOT_EXPOSED, NOT_ON_PAGE
-from changectl.core.engine_window import BEGAN_ANEW
-from changectl.core.host_window import NOT_READ
+from changectl.core.history.time_said import REST, STAGES, WHOLE, Side, TimeRow
+from changectl.core.history.time_spent import LEAST, TimeSpent, time_spent
 from changectl.core.ports import Json
 from changectl.core.precheck import format_bytes
-from changectl.core.time_said import REST, STAGES, WHOLE, Side, TimeRow
-from changectl.core.time_spent import LEAST, TimeSpent, time_spent
+from changectl.core.telemetry.engine_page import NOT_EXPOSED, NOT_ON_PAGE
+from changectl.core.telemetry.engine_window import BEGAN_ANEW
+from changectl.core.telemetry.host_window import NOT_READ
 from changectl.core.units import format_duration, format_share
 from changectl.reports._blocks import Block, Heading, Line, Table
 

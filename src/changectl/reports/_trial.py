@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from changectl.core.counting import counted
-from changectl.core.history import StepStory
-from changectl.core.history_events import items_of, number_of, text_of
-from changectl.core.history_runs import RunSummary
-from changectl.core.metrics import parse_metric
-from changectl.core.trial_order import MOST_PAIRS
+from changectl.core.history.events import items_of, number_of, text_of
+from changectl.core.history.reading import StepStory
+from changectl.core.history.runs import RunSummary
+from changectl.core.measuring.metrics import parse_metric
+from changectl.core.trial.order import MOST_PAIRS
 from changectl.core.units import SECONDS, SHARE, format_duration, format_points, format_share
 from changectl.reports import _words as words
 from changectl.reports._blocks import Command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changectl.core.history_events import text_of
+from changectl.core.history.events import text_of
 from changectl.core.ports import Json
 from changectl.reports import _figures as figures
 from changectl.reports import _trial as trial

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changectl.core.counting import counted
-from changectl.core.history_events import number_of, text_of, texts_of
+from changectl.core.history.events import number_of, text_of, texts_of
 from changectl.core.ports import Json
 from changectl.core.units import format_duration
 from changectl.reports._blocks import Block, Line

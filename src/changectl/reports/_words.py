@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from changectl.core.history import OPEN, RunSummary
-from changectl.core.history_events import number_of, text_of
+from changectl.core.history.events import number_of, text_of
+from changectl.core.history.reading import OPEN, RunSummary
 from changectl.core.units import format_duration, format_moved, format_value
 from changectl.reports._blocks import Tone
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from changectl.core.audit import Audit
-from changectl.core.audit_journal import RunAccount
-from changectl.core.audit_witness import Witnesses
+from changectl.core.audit.journal import RunAccount
+from changectl.core.audit.verdict import Audit
+from changectl.core.audit.witness import Witnesses
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line
 from changectl.reports._commands import told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from changectl.core.comparing import Comparison, Gate, Side
+from changectl.core.replaying.comparing import Comparison, Gate, Side
 from changectl.reports import _verdict as verdict
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from changectl.core.history import EditEnd, RunStory, StepStory, edit_end
-from changectl.core.history_events import text_of
+from changectl.core.history.events import text_of
+from changectl.core.history.reading import EditEnd, RunStory, StepStory, edit_end
 from changectl.core.ports import Json
 from changectl.reports._blocks import Block, Command, Heading, Line, Tone, Verbatim
 from changectl.reports._runs import FORMAT

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from changectl.core.doctor import Examination, exit_code
-from changectl.core.doctor_facts import Check, Proof, State
+from changectl.core.doctor.examination import Examination, exit_code
+from changectl.core.doctor.facts import Check, Proof, State
 from changectl.reports._blocks import Block, Heading, Line, Tone
 from changectl.reports._commands import told
 from changectl.reports._runs import FORMAT

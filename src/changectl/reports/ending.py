@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changectl.core.history import RunStory, StepStory
-from changectl.core.history_events import text_of
-from changectl.core.history_places import HostFolder
-from changectl.core.history_runs import UNPROVEN
+from changectl.core.history.events import text_of
+from changectl.core.history.places import HostFolder
+from changectl.core.history.reading import RunStory, StepStory
+from changectl.core.history.runs import UNPROVEN
 from changectl.core.ports import Json
 from changectl.core.units import format_duration
 from changectl.reports import _figures as figures

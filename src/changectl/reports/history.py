@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from changectl.core.history import RunSummary, StepSummary
+from changectl.core.history.reading import RunSummary, StepSummary
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Line, Table
 from changectl.reports._runs import FORMAT, run_json

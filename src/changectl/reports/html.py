@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from changectl.core.history import RunStory, StepStory
-from changectl.core.history_events import text_of
-from changectl.core.records import Record
+from changectl.core.history.events import text_of
+from changectl.core.history.reading import RunStory, StepStory
+from changectl.core.measuring.records import Record
 from changectl.reports import _figures as figures
 from changectl.reports import _html_parts as parts
 from changectl.reports import _words as words

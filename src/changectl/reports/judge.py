@@ -7,10 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from changectl.core.counting import counted
-from changectl.core.history import RunSummary
-from changectl.core.history_events import text_of
-from changectl.core.judgement import Judgement
-from changectl.core.replay import Replayed
+from changectl.core.history.events import text_of
+from changectl.core.history.reading import RunSummary
+from changectl.core.judging.judgement import Judgement
+from changectl.core.replaying.replay import Replayed
 from changectl.reports import _verdict as verdict
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Line

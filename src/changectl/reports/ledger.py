@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from changectl.core.ledger import Entry, Ledger, Opinion, Rate
+from changectl.core.replaying.ledger import Entry, Ledger, Opinion, Rate
 from changectl.core.units import format_share
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Heading, Line, Table

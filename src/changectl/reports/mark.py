@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from changectl.core.history_events import text_of
-from changectl.core.ledger import RIGHT, Entry
+from changectl.core.history.events import text_of
 from changectl.core.ports import Event
+from changectl.core.replaying.ledger import RIGHT, Entry
 from changectl.reports._blocks import Block, Command, Line
 from changectl.reports._runs import FORMAT
 

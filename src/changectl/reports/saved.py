@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from changectl.core.errors import ChangectlError
-from changectl.core.saved import SavedFile, SnapshotCopy
+from changectl.core.history.saved import SavedFile, SnapshotCopy
 from changectl.reports._blocks import Block, Command, Heading, Line, Table
 from changectl.reports._commands import told
 from changectl.reports._runs import FORMAT

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from changectl.core.history import Entry, RunStory, StepStory
-from changectl.core.history_events import mapping_of, text_of, texts_of
+from changectl.core.history.events import mapping_of, text_of, texts_of
+from changectl.core.history.reading import Entry, RunStory, StepStory
+from changectl.core.history.time_spent import time_spent
 from changectl.core.ports import Json
-from changectl.core.time_spent import time_spent
 from changectl.reports import _figures as figures
 from changectl.reports import _measured as measured
 from changectl.reports import _proofs as proofs

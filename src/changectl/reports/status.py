@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from changectl.core.history import Mix, RunSummary, ServiceStatus
-from changectl.core.out_of_service import OutOfService
+from changectl.core.history.out_of_service import OutOfService
+from changectl.core.history.reading import Mix, RunSummary, ServiceStatus
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Command, Facts, Heading, Line
 from changectl.reports._runs import FORMAT, run_json

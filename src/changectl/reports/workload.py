@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.counting import counted
-from changectl.core.workload_lengths import lengths, quantile
-from changectl.core.workload_source import SECRET, Candidate, LeftOut
+from changectl.core.workload.lengths import lengths, quantile
+from changectl.core.workload.source import SECRET, Candidate, LeftOut
 from changectl.reports._blocks import Block, Heading, Line, Table, Tone
 from changectl.reports._runs import FORMAT
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from changectl.core.audit import Audit, judge
-from changectl.core.audit_journal import Account, Reference
-from changectl.core.audit_witness import Witnesses
-from changectl.core.chain import Finding, Line
+from changectl.core.audit.chain import Finding, Line
+from changectl.core.audit.journal import Account, Reference
+from changectl.core.audit.verdict import Audit, judge
+from changectl.core.audit.witness import Witnesses
 from changectl.core.errors import ChangectlError
 from changectl.store import BUSY_SECONDS, schema
 from changectl.store.blobs import BlobFolder, place

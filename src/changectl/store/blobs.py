@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from changectl.core.errors import ChangectlError
-from changectl.core.redaction import Tripwire
+from changectl.core.redaction.redactor import Tripwire
 from changectl.store import files
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select
 from sqlmodel import SQLModel
 
-from changectl.core.chain import GENESIS, Finding, Line, event_hash, verify_chain
+from changectl.core.audit.chain import GENESIS, Finding, Line, event_hash, verify_chain
 from changectl.core.errors import ChangectlError
 from changectl.core.ports import Event, Json
-from changectl.core.redaction import Tripwire
+from changectl.core.redaction.redactor import Tripwire
 from changectl.store import tables
 from changectl.store.database import Database
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
-from changectl.core.history import SUMMARY_KINDS
-from changectl.core.history_runs import open_work, runs, still_out
-from changectl.core.noise_learned import Learned
+from changectl.core.history.out_of_service import OutOfService
+from changectl.core.history.reading import SUMMARY_KINDS
+from changectl.core.history.runs import open_work, runs, still_out
 from changectl.core.observed import StatusProcess
-from changectl.core.out_of_service import OutOfService
 from changectl.core.ports import Event, Records
+from changectl.core.trial.noise_learned import Learned
 from changectl.store.journal import SqlJournal
 
 SAME_START = 5.0  # seconds; a clock that is set a little must not make another process of it

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-from changectl.core.chain import Finding
-from changectl.core.redaction import Tripwire
+from changectl.core.audit.chain import Finding
+from changectl.core.redaction.redactor import Tripwire
 from changectl.store import schema
 from changectl.store.blobs import BlobFolder
 from changectl.store.database import Database

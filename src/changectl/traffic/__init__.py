@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Protocol
 
+from changectl.core.declared.traffic_spec import NONE, Peer, TrafficSpec
 from changectl.core.errors import InputError, Problem
-from changectl.core.traffic_spec import NONE, Peer, TrafficSpec
 
 
 class Traffic(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.traffic_spec import CommandTraffic, Peer, TrafficSpec
+from changectl.core.declared.traffic_spec import CommandTraffic, Peer, TrafficSpec
 
 
 @dataclass(frozen=True)

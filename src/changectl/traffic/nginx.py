@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from changectl.core.declared.traffic_spec import NginxTraffic, Peer, TrafficSpec
 from changectl.core.errors import EditRefused
-from changectl.core.traffic_spec import NginxTraffic, Peer, TrafficSpec
 from changectl.traffic._nginx_words import Word, words
 
 DOWN, BACKUP = "down", "backup"

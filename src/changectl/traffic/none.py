@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from changectl.core.traffic_spec import Peer
+from changectl.core.declared.traffic_spec import Peer
 
 
 class NoTraffic:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from changectl import engines
+from changectl.core.declared.placing import Placed
+from changectl.core.declared.plan import Plan
+from changectl.core.declared.service import Service
+from changectl.core.declared.step import Step
 from changectl.core.errors import InputError, Problem, Refused
-from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED
+from changectl.core.history.events import LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENED
 from changectl.core.incident import Incident
 from changectl.core.lifecycle import Ending, Outcome
-from changectl.core.placing import Placed
-from changectl.core.plan import Plan
 from changectl.core.ports import HostAddress
-from changectl.core.service import Service
-from changectl.core.step import Step
 from changectl.workflow.conditions import LoadPlan, load_plan
 from changectl.workflow.extend import Extension, require_same_order
 from changectl.workflow.recorder import Recorder

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from changectl import traffic
 from changectl.core.errors import Locked
-from changectl.core.history_events import DRAIN, LEASE, UNDRAIN, intent, outcome
+from changectl.core.history.events import DRAIN, LEASE, UNDRAIN, intent, outcome
+from changectl.core.history.out_of_service import left_out
 from changectl.core.lease import outliving
-from changectl.core.out_of_service import left_out
 from changectl.traffic import Traffic
 from changectl.workflow.before_out import edit_out
 from changectl.workflow.emptied import prove_empty

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from changectl.core.errors import ContactLost, HostCallError, Refused
-from changectl.core.measurement import parse_records
+from changectl.core.measuring.measurement import parse_records
+from changectl.core.measuring.records import NO_WAY
 from changectl.core.observed import Hello
 from changectl.core.ports import Door, HostAddress, Progress
-from changectl.core.records import NO_WAY
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.target import CALL_TIMEOUT, Target
 from changectl.workflow.tools import Tools

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changectl.core.command import Argument, quoted
-from changectl.core.redaction import looks_secret
+from changectl.core.redaction.redactor import looks_secret
 from changectl.workflow.secrets import Secrets
 
 

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core import levels
-from changectl.core.conditions import COMMAND, ENVIRONMENT, FILES, MODEL, PROGRAM, SETTINGS, Fingerprint
+from changectl.core.declared import levels
+from changectl.core.declared.measured_path import ENDPOINT, MeasuredPath, measured_path
+from changectl.core.declared.plan import Plan
+from changectl.core.declared.service import Service
 from changectl.core.digest import sha256
 from changectl.core.errors import Refused
-from changectl.core.level_size import STAGGER, LevelSize
-from changectl.core.measured_path import ENDPOINT, MeasuredPath, measured_path
+from changectl.core.judging.conditions import COMMAND, ENVIRONMENT, FILES, MODEL, PROGRAM, SETTINGS, Fingerprint
+from changectl.core.measuring.level_size import STAGGER, LevelSize
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
-from changectl.core.plan import Plan
 from changectl.core.ports import HostAddress
-from changectl.core.service import Service
 from changectl.core.units import LevelLoad
 from changectl.workflow.command_words import shown_words
 from changectl.workflow.contact import Contact

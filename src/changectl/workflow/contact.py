@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from changectl import engines, kinds, managers
+from changectl.core.declared.placing import Placed
+from changectl.core.declared.step import Step
+from changectl.core.declared.wanted import Wanted
 from changectl.core.digest import sha256
 from changectl.core.engine import Pages
 from changectl.core.errors import Refused
 from changectl.core.observed import FileFacts, Hello, Model, Observed, Status
-from changectl.core.placing import Placed
 from changectl.core.precheck import ThreeValues
 from changectl.core.settings import Value
-from changectl.core.step import Step
-from changectl.core.wanted import Wanted
 from changectl.workflow.locate import FileEdit, Locator, as_text
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from changectl.core.doctor import Examination, checks
-from changectl.core.doctor_facts import Facts, Greeting, HostTold, Leftover, Proof, Trouble, key_unchecked
+from changectl.core.doctor.examination import Examination, checks
+from changectl.core.doctor.facts import Facts, Greeting, HostTold, Leftover, Proof, Trouble, key_unchecked
 from changectl.core.errors import ChangectlError, InputError
 from changectl.core.ports import Door, HostAddress
 from changectl.workflow.doctor_proof import Proving

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from changectl.core.digest import sha256
-from changectl.core.doctor import EARLY, LATEST
-from changectl.core.doctor_facts import Greeting, Proof
-from changectl.core.doctor_leftovers import PREFIX
+from changectl.core.doctor.examination import EARLY, LATEST
+from changectl.core.doctor.facts import Greeting, Proof
+from changectl.core.doctor.leftovers import PREFIX
 from changectl.core.errors import ChangectlError, ContactLost, HostCallError, Refused
 from changectl.core.lease import Lease, standing_of
 from changectl.core.ports import Door, HostAddress

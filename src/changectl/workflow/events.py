@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from changectl.core.judgement import HardEvent, Reason
+from changectl.core.judging.judgement import HardEvent, Reason
 from changectl.core.observed import HostFacts, Status
 
 Counters = Mapping[str, int] | None

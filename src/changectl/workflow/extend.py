@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from changectl.core.errors import Refused
-from changectl.core.history_events import MEASURE, RUN_OPENED, VERDICT, mapping_of, outcome, text_of
-from changectl.core.history_runs import OPEN, RunSummary
-from changectl.core.judgement import Verdict
+from changectl.core.history.events import MEASURE, RUN_OPENED, VERDICT, mapping_of, outcome, text_of
+from changectl.core.history.runs import OPEN, RunSummary
+from changectl.core.judging.judgement import Verdict
 from changectl.core.ports import Event
-from changectl.core.trial_order import MOST_PAIRS, looks
-from changectl.core.trial_record import RecordedTrial, recorded_trial, trial_runs
+from changectl.core.trial.order import MOST_PAIRS, looks
+from changectl.core.trial.record import RecordedTrial, recorded_trial, trial_runs
 from changectl.workflow.turns import Longer
 
 LONGEST_AGO = 24 * 3600.0  # seconds since the last phase; an older host is not the same one any more

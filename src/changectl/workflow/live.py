@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from changectl.core.engine import Page
-from changectl.core.engine_page import read_page
-from changectl.core.live import LiveSample
 from changectl.core.observed import Sampled
+from changectl.core.telemetry.engine_page import read_page
+from changectl.core.telemetry.live import LiveSample
 from changectl.workflow.target import Target
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from changectl.core.engine_page import EnginePage, read_page
-from changectl.core.live_load import IDLE_AFTER, LiveLoad
-from changectl.core.traffic_spec import NONE
+from changectl.core.declared.live_load import IDLE_AFTER, LiveLoad
+from changectl.core.declared.traffic_spec import NONE
+from changectl.core.telemetry.engine_page import EnginePage, read_page
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.live import engine_page
 from changectl.workflow.target import Target

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from changectl import formats
+from changectl.core.declared.wanted import Wanted, key_of
 from changectl.core.engine import Engine
 from changectl.core.errors import EditRefused, Refused
 from changectl.core.manager import Manager
 from changectl.core.observed import Observed
 from changectl.core.precheck import Seen
 from changectl.core.settings import Carrier, Key, Reading, Setting, Value
-from changectl.core.wanted import Wanted, key_of
 
 ON_COMMAND_LINE = ("flags", "env")  # formats whose values the process itself shows
 

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from changectl.core.answers import expecting
-from changectl.core.basis import Basis
-from changectl.core.conditions import Fingerprint
-from changectl.core.judgement import HardEvent, Reason
-from changectl.core.measured import Measurement
-from changectl.core.measurement import parse_records
+from changectl.core.judging.conditions import Fingerprint
+from changectl.core.judging.judgement import HardEvent, Reason
+from changectl.core.measuring.answers import expecting
+from changectl.core.measuring.measured import Measurement
+from changectl.core.measuring.measurement import parse_records
 from changectl.core.observed import HostFacts
-from changectl.core.trial_phases import TrialPhase
+from changectl.core.replaying.basis import Basis
+from changectl.core.trial.phases import TrialPhase
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest

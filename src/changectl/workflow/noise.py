@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from changectl.core.hardware import hardware
-from changectl.core.judgement import Verdict
-from changectl.core.noise import NoiseModel
-from changectl.core.noise_learned import known, learned
-from changectl.core.trial_phases import TrialPhase
-from changectl.core.trial_record import RecordedTrial
+from changectl.core.judging.hardware import hardware
+from changectl.core.judging.judgement import Verdict
+from changectl.core.trial.noise_learned import known, learned
+from changectl.core.trial.noise_model import NoiseModel
+from changectl.core.trial.phases import TrialPhase
+from changectl.core.trial.record import RecordedTrial
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan, model_digest
 from changectl.workflow.contact import Contact

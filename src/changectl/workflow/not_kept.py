@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changectl.core.judgement import Judgement
+from changectl.core.judging.judgement import Judgement
 
 
 class NotKept(Exception):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from changectl.core.baseline import BASELINE_INVALID
-from changectl.core.conditions import Fingerprint, single_difference, unknown
 from changectl.core.engine import Pages
-from changectl.core.engine_page import EnginePage, read_page
-from changectl.core.engine_window import window
-from changectl.core.observation import Observation, judge_observed, too_little
+from changectl.core.judging.baseline import BASELINE_INVALID
+from changectl.core.judging.conditions import Fingerprint, single_difference, unknown
+from changectl.core.judging.observation import Observation, judge_observed, too_little
 from changectl.core.observed import HostFacts
+from changectl.core.telemetry.engine_page import EnginePage, read_page
+from changectl.core.telemetry.engine_window import window
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import fingerprint

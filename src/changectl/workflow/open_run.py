@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.errors import Refused
-from changectl.core.history_events import ARM, LEASE, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, WATCH, intent, outcome
-from changectl.core.judgement import Verdict
+from changectl.core.history.events import ARM, LEASE, RUN_CLOSED, RUN_OPENED, STEP_CLOSED, WATCH, intent, outcome
+from changectl.core.judging.judgement import Verdict
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.ports import Event
 from changectl.workflow.revert_order import KeptEdit, edits_of, proven_gone

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from changectl.core.measured_path import ENDPOINT, arrived
-from changectl.core.records import Records
+from changectl.core.declared.measured_path import ENDPOINT, arrived
+from changectl.core.measuring.records import Records
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.not_kept import NotKept
 from changectl.workflow.sampling import Sampled

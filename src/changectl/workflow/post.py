@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from changectl.core.declared.traffic_spec import OF_UPSTREAM
 from changectl.core.engine import Pages, ProbeRequest, pages_from
 from changectl.core.errors import Refused
 from changectl.core.ports import Door, HostAddress
-from changectl.core.traffic_spec import OF_UPSTREAM
 from changectl.traffic import Traffic
 from changectl.workflow.target import CALL_TIMEOUT, Target
 from changectl.workflow.tools import Tools

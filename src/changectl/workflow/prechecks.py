@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from changectl import probes
 from changectl.core.caller import CallerSeen
+from changectl.core.declared.measured_path import ENDPOINT
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError
 from changectl.core.leaving import Leaving
-from changectl.core.measured_path import ENDPOINT
-from changectl.core.measurement import parse_records
+from changectl.core.measuring.measurement import parse_records
 from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
 from changectl.core.precheck import CheckResult, Situation
 from changectl.workflow.before_out import leaving

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from changectl import traffic
 from changectl.core.cost import Span, Spent, StartCost
+from changectl.core.declared.placing import Placed
 from changectl.core.errors import ChangectlError
-from changectl.core.hardware import Hardware
-from changectl.core.noise import NOTHING_KNOWN, NoiseModel
-from changectl.core.placing import Placed
+from changectl.core.judging.hardware import Hardware
 from changectl.core.precheck import CheckResult, Seen, ThreeValues, refuses
-from changectl.core.redaction import Redactor
+from changectl.core.redaction.redactor import Redactor
 from changectl.core.rollout import Look, look_at
 from changectl.core.settings import Value
-from changectl.core.trial_order import MOST_PAIRS, Times, length
-from changectl.core.trial_price import guarded, price
+from changectl.core.trial.noise_model import NOTHING_KNOWN, NoiseModel
+from changectl.core.trial.order import MOST_PAIRS, Times, length
+from changectl.core.trial.price import guarded, price
 from changectl.core.units import format_duration
 from changectl.workflow.apply import Order, load_of
 from changectl.workflow.conditions import LoadPlan

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
+from changectl.core.declared.placing import Placed
 from changectl.core.errors import ChangectlError, HostCallError, PersonNeeded
-from changectl.core.history_events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
-from changectl.core.history_places import host_folders
+from changectl.core.history.events import LOCK_TAKEN_OVER, RUN_CLOSED, STEP_CLOSED
+from changectl.core.history.places import host_folders
 from changectl.core.lease import run_folder
 from changectl.core.lifecycle import Ending, Found, Move, Outcome, found_on, next_move
-from changectl.core.placing import Placed
 from changectl.workflow.contact import open_target
 from changectl.workflow.half_done import RECOVERED, Ends, HalfDone
 from changectl.workflow.hold import Hold

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from changectl.core.declared.placing import Placed
 from changectl.core.errors import ChangectlError, LeftToHost, Refused
-from changectl.core.history_events import LOCK_TAKEN_OVER
+from changectl.core.history.events import LOCK_TAKEN_OVER
 from changectl.core.lease import run_folder
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
-from changectl.core.placing import Placed
 from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds
 from changectl.workflow.recorder import Recorder

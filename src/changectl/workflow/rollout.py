@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from changectl.core.declared.effort import QUICK, Effort
 from changectl.core.digest import sha256
-from changectl.core.effort import QUICK, Effort
 from changectl.core.errors import ChangectlError
-from changectl.core.hardware import Hardware, hardware
-from changectl.core.history_events import TURN
-from changectl.core.judgement import Judgement, Verdict
+from changectl.core.history.events import TURN
+from changectl.core.judging.hardware import Hardware, hardware
+from changectl.core.judging.judgement import Judgement, Verdict
 from changectl.core.lifecycle import NEIGHBOUR_OUT, Outcome
 from changectl.core.rollout import look_at
 from changectl.workflow.attempt import Attempt

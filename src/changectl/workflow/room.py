@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from changectl.core.effort import OUTAGE_TOO_SHORT
-from changectl.core.judgement import Reason
-from changectl.core.trial_order import Times
+from changectl.core.declared.effort import OUTAGE_TOO_SHORT
+from changectl.core.judging.judgement import Reason
+from changectl.core.trial.order import Times
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.not_kept import NotKept

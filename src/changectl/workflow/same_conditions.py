@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from changectl.core.conditions import differences
 from changectl.core.errors import Refused
-from changectl.core.trial_phases import of_letter
-from changectl.core.trial_record import RecordedTrial
+from changectl.core.judging.conditions import differences
+from changectl.core.trial.phases import of_letter
+from changectl.core.trial.record import RecordedTrial
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from changectl.core.activity import Activity, Looks, activity
 from changectl.core.engine import Page
-from changectl.core.engine_page import gauges_of
 from changectl.core.errors import HostCallError
+from changectl.core.telemetry.activity import Activity, Looks, activity
+from changectl.core.telemetry.engine_page import gauges_of
 from changectl.workflow.calling import CallerLost
 from changectl.workflow.live import engine_page
 from changectl.workflow.target import Target

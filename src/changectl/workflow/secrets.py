@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from changectl.core.declared.plan import Plan
 from changectl.core.observed import Observed
-from changectl.core.plan import Plan
-from changectl.core.redaction import Redactor, Tripwire
-from changectl.core.redaction_patterns import secret_spans
-from changectl.core.redaction_secrets import SHORTEST
-from changectl.core.redaction_variables import secret_values
+from changectl.core.redaction.patterns import secret_spans
+from changectl.core.redaction.redactor import Redactor, Tripwire
+from changectl.core.redaction.secrets import SHORTEST
+from changectl.core.redaction.variables import secret_values
 
 
 class Secrets:

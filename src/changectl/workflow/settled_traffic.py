@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import closing
 
-from changectl.core.history_events import UNDRAIN, outcome
-from changectl.core.out_of_service import left_out
-from changectl.core.placing import Placed
+from changectl.core.declared.placing import Placed
+from changectl.core.history.events import UNDRAIN, outcome
+from changectl.core.history.out_of_service import left_out
 from changectl.workflow.balancer import gate_of
 from changectl.workflow.contact import open_target
 from changectl.workflow.recorder import Recorder

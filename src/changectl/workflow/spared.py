@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from changectl.core.engine import Pages, ProbeRequest
-from changectl.core.engine_page import read_page
 from changectl.core.errors import Refused
 from changectl.core.spare import OTHERS_UNKNOWN, WAY_OUT, MemberLoad, cannot_spare
+from changectl.core.telemetry.engine_page import read_page
 from changectl.traffic import Traffic
 from changectl.workflow.post import Post, seen_from
 from changectl.workflow.target import Target

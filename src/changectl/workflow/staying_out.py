@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from changectl.core.judgement import Reason
-from changectl.core.trial_order import Letter, Times
+from changectl.core.judging.judgement import Reason
+from changectl.core.trial.order import Letter, Times
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.not_kept import NotKept

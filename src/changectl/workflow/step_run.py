@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from changectl.core.judgement import Judgement, Verdict
+from changectl.core.judging.judgement import Judgement, Verdict
 from changectl.core.rollout import ALREADY, STAYS, UNTOUCHED
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.contact import Contact

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
+from changectl.core.declared.placing import Placed
 from changectl.core.digest import sha256
 from changectl.core.errors import ChangectlError, Refused
-from changectl.core.history_events import STEP_CLOSED
+from changectl.core.history.events import STEP_CLOSED
 from changectl.core.incident import INCIDENT
-from changectl.core.judgement import Verdict
+from changectl.core.judging.judgement import Verdict
 from changectl.core.lease import run_folder
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
-from changectl.core.placing import Placed
 from changectl.core.precheck import CheckResult, reason, refusal
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt

@@ -10,7 +10,7 @@ from typing import Any
 
 from changectl.core.digest import sha256
 from changectl.core.errors import HostCallError
-from changectl.core.history_events import DRAIN, UNDRAIN
+from changectl.core.history.events import DRAIN, UNDRAIN
 from changectl.traffic import Traffic
 from changectl.workflow.lease import HostLease
 from changectl.workflow.post import Post, health

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
+from changectl.core.declared.placing import Placed
 from changectl.core.errors import LeftToHost, Refused
 from changectl.core.lease import run_folder
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.observed import Model, Observed
-from changectl.core.placing import Placed
 from changectl.core.stopping import drain
 from changectl.workflow.balancer import gate_of
 from changectl.workflow.contact import open_target

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from changectl.core.declared.service import Service
 from changectl.core.engine import Engine, Pages, ProbeRequest, pages_from
 from changectl.core.errors import Refused
 from changectl.core.manager import Manager
 from changectl.core.observed import Hello, Model, Observed, ProcessFacts, Status
 from changectl.core.ports import Door, HostAddress, Progress
-from changectl.core.service import Service
 from changectl.core.settings import Carrier
 
 CALL_TIMEOUT = 60.0  # seconds for a call that only looks

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from changectl.core.baseline import BASELINE_INVALID, advice, unusable
+from changectl.core.declared.plan import Plan
+from changectl.core.declared.step import Step
 from changectl.core.incident import Incident
-from changectl.core.judgement import Judgement
+from changectl.core.judging.baseline import BASELINE_INVALID, advice, unusable
+from changectl.core.judging.judgement import Judgement
 from changectl.core.lifecycle import DIED
-from changectl.core.plan import Plan
 from changectl.core.ports import Clock
-from changectl.core.step import Step
-from changectl.core.terms import Terms
+from changectl.core.replaying.terms import Terms
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of

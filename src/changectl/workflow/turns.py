@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from changectl.core.effort import TOO_SHORT, Effort
-from changectl.core.judgement import Judgement, Reason
-from changectl.core.terms import cut_short
-from changectl.core.trial_order import MOST_PAIRS, Letter, looks, order
-from changectl.core.trial_phases import TrialPhase, pairs_done
-from changectl.core.trial_record import RecordedTrial, looks_taken
+from changectl.core.declared.effort import TOO_SHORT, Effort
+from changectl.core.judging.judgement import Judgement, Reason
+from changectl.core.replaying.terms import cut_short
+from changectl.core.trial.order import MOST_PAIRS, Letter, looks, order
+from changectl.core.trial.phases import TrialPhase, pairs_done
+from changectl.core.trial.record import RecordedTrial, looks_taken
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.measure import Phase, Start
 from changectl.workflow.not_kept import NotKept

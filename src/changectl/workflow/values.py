@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from changectl import formats
+from changectl.core.declared.wanted import Wanted
 from changectl.core.engine import Pages
 from changectl.core.errors import EditRefused
 from changectl.core.observed import Observed
 from changectl.core.precheck import NOT_EXPOSED, Seen, ThreeValues
 from changectl.core.settings import Carrier, Value
-from changectl.core.wanted import Wanted
 from changectl.workflow.locate import InFile, Locator, file_values
 from changectl.workflow.target import Target
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from changectl.core.errors import ContactLost
 from changectl.core.incident import failure_line
-from changectl.core.judgement import HardEvent
+from changectl.core.judging.judgement import HardEvent
+from changectl.core.judging.watch import Live, Watched, limits
 from changectl.core.lifecycle import (
     DIED,
     WATCH_DEVICE,
@@ -22,10 +23,9 @@ from changectl.core.lifecycle import (
     WATCH_MEMORY,
     WATCH_PROCESS,
 )
-from changectl.core.metrics import Guard
+from changectl.core.measuring.metrics import Guard
 from changectl.core.observed import HostFacts, Status
 from changectl.core.units import format_duration
-from changectl.core.watch import Live, Watched, limits
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.events import Look, hard_events
 from changectl.workflow.not_kept import NotKept

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changectl.core.engine import Pages
-from changectl.core.engine_page import read_page
-from changectl.core.live_counts import counts
-from changectl.core.metrics import Guard
+from changectl.core.judging.watch import Live
+from changectl.core.measuring.metrics import Guard
+from changectl.core.measuring.proportions import Count
 from changectl.core.observed import HostFacts, Status
 from changectl.core.ports import Clock
-from changectl.core.proportions import Count
-from changectl.core.watch import Live
+from changectl.core.telemetry.engine_page import read_page
+from changectl.core.telemetry.live_counts import counts
 from changectl.workflow.contact import Contact
 from changectl.workflow.target import Target
 

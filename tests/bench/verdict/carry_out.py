@@ -17,8 +17,8 @@ from tests.bench.verdict.rivals import RIVALS, first_pair
 from tests.bench.verdict.service import Shape
 from tests.bench.verdict.worlds import World
 
-from changectl.core.noise import NoiseModel
-from changectl.core.proportions import Count, lower, upper
+from changectl.core.measuring.proportions import Count, lower, upper
+from changectl.core.trial.noise_model import NoiseModel
 
 CALIBRATIONS = 40  # of each host, in turn: a single lucky one must not stand for all
 ONE_LONG = "one long A, one long B"

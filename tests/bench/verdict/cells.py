@@ -19,9 +19,9 @@ from tests.bench.verdict.worlds import (
     World,
 )
 
-from changectl.core.metrics import Expectation, parse_expectation
-from changectl.core.proportions import Count, lower, upper
-from changectl.core.trial_order import PAIRS
+from changectl.core.measuring.metrics import Expectation, parse_expectation
+from changectl.core.measuring.proportions import Count, lower, upper
+from changectl.core.trial.order import PAIRS
 
 SEED = 20_261_130
 MANY, FEW = 2000, 200  # repetitions: where a floor hangs on it, and elsewhere

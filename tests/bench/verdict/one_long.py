@@ -15,13 +15,13 @@ from tests.bench.verdict.service import Shape
 from tests.bench.verdict.trial import measured
 from tests.bench.verdict.worlds import Effect, Host, World
 
-from changectl.core.estimate import quantile
-from changectl.core.evidence import ALPHA, holm
-from changectl.core.harm import LATENCIES, THROUGHPUTS
-from changectl.core.metrics import METRICS, MetricRef
-from changectl.core.noise import NoiseModel, Spread
-from changectl.core.trial_noise import points_of
-from changectl.core.trial_phases import TrialPhase
+from changectl.core.judging.harm import LATENCIES, THROUGHPUTS
+from changectl.core.measuring.metrics import METRICS, MetricRef
+from changectl.core.trial.estimate import quantile
+from changectl.core.trial.evidence import ALPHA, holm
+from changectl.core.trial.noise import points_of
+from changectl.core.trial.noise_model import NoiseModel, Spread
+from changectl.core.trial.phases import TrialPhase
 
 BLOCKS = 4
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.stats import mannwhitneyu
 from tests.bench.verdict import kayenta
 
-from changectl.core.durations import Durations
-from changectl.core.records import OK, Record, Records
-from changectl.core.trial_order import Letter
+from changectl.core.measuring.durations import Durations
+from changectl.core.measuring.records import OK, Record, Records
+from changectl.core.trial.order import Letter
 
 Array = npt.NDArray[np.float64]
 Says = Literal["regressed", "passed", "inconclusive"]

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from changectl.adapters.loadgen.schedule import arrivals
-from changectl.core.level_size import STAGGER, LevelSize
-from changectl.core.levels import DEFAULT_SECONDS
-from changectl.core.trial_order import Times
+from changectl.core.declared.levels import DEFAULT_SECONDS
+from changectl.core.measuring.level_size import STAGGER, LevelSize
+from changectl.core.trial.order import Times
 from changectl.core.units import LevelLoad
 
 Array = npt.NDArray[np.float64]

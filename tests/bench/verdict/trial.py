@@ -10,18 +10,18 @@ import numpy as np
 from tests.bench.verdict.service import Shape
 from tests.bench.verdict.worlds import NONE, Effect, Host, World
 
-from changectl.core.baseline import unusable
-from changectl.core.conditions import Fingerprint
-from changectl.core.harm import LATENCIES
-from changectl.core.judgement import Judgement
-from changectl.core.measurement import parse_records, summarise
-from changectl.core.metrics import Expectation
-from changectl.core.noise import NoiseModel
-from changectl.core.records import Record, Records
-from changectl.core.trial_noise import spreads_of
-from changectl.core.trial_order import Letter, length, looks, order
-from changectl.core.trial_phases import TrialPhase
-from changectl.core.verdict_trial import judge_trial
+from changectl.core.judging.baseline import unusable
+from changectl.core.judging.conditions import Fingerprint
+from changectl.core.judging.harm import LATENCIES
+from changectl.core.judging.judgement import Judgement
+from changectl.core.measuring.measurement import parse_records, summarise
+from changectl.core.measuring.metrics import Expectation
+from changectl.core.measuring.records import Record, Records
+from changectl.core.trial.noise import spreads_of
+from changectl.core.trial.noise_model import NoiseModel
+from changectl.core.trial.order import Letter, length, looks, order
+from changectl.core.trial.phases import TrialPhase
+from changectl.core.trial.verdict import judge_trial
 
 NEARLY_GROSS = 1.2  # times what it was in the first phase
 CALIBRATION = 8  # pairs of A and A: what a calibration of a host takes

@@ -27,7 +27,7 @@ from tests.bench.verdict.service import (
     written,
 )
 
-from changectl.core.judgement import HardEvent
+from changectl.core.judging.judgement import HardEvent
 from changectl.core.units import LevelLoad
 
 ROUNDS = 10  # of a phase and level

@@ -15,12 +15,12 @@ from tests.workflow.stage import Stage
 from tests.workflow.test_rollout import THREE
 from tests.workflow.test_trial import carried_out, plan
 
-from changectl.core.comparing import GATES, Comparison, Side, compare
-from changectl.core.history import SUMMARY_KINDS
-from changectl.core.history_runs import runs
-from changectl.core.judgement import HardEvent
-from changectl.core.measured import LevelMeasurement
-from changectl.core.replay import raw_trials, side_of
+from changectl.core.history.reading import SUMMARY_KINDS
+from changectl.core.history.runs import runs
+from changectl.core.judging.judgement import HardEvent
+from changectl.core.measuring.measured import LevelMeasurement
+from changectl.core.replaying.comparing import GATES, Comparison, Side, compare
+from changectl.core.replaying.replay import raw_trials, side_of
 
 NOTHING = lambda stage: None  # noqa: E731 - a story in which nothing happens
 

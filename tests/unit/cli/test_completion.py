@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import BashComplete
-from tests.unit.core.history_samples import Tape
+from tests.unit.core.history.history_samples import Tape
 
 import changectl
 from changectl.cli.main import command

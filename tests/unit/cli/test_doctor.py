@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from tests.unit.cli.cli_runner import Run
-from tests.unit.core.test_doctor import SOUND, replace
+from tests.unit.core.doctor.test_examination import SOUND, replace
 
 from changectl.adapters.inventory import AnsibleInventory
 from changectl.adapters.project_files import find_project
 from changectl.adapters.shipped import playbooks_folder
 from changectl.cli._patients import patients
-from changectl.core.doctor import Examination, checks
-from changectl.core.doctor_facts import Facts
+from changectl.core.doctor.examination import Examination, checks
+from changectl.core.doctor.facts import Facts
 from changectl.core.errors import InputError
 from changectl.reports._blocks import Heading, Line
 from changectl.reports.doctor import as_blocks, as_json

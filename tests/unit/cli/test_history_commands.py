@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.unit.core.history_samples import ROWS, Tape
+from tests.unit.core.history.history_samples import ROWS, Tape
 
 from changectl.cli.main import main
 from changectl.store import open_store

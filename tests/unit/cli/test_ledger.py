@@ -17,9 +17,9 @@ from tests.workflow.stage import SERVICE, WORSE, Stage, plan_text
 from tests.workflow.test_trial import carried_out, plan
 from tests.workflow.test_watch import fails_to_answer, meanwhile, watching
 
-from changectl.core.history_events import SUMMARY_KINDS
-from changectl.core.ledger import Ledger, Opinion, Rate
-from changectl.core.ledger_read import ledger
+from changectl.core.history.events import SUMMARY_KINDS
+from changectl.core.replaying.ledger import Ledger, Opinion, Rate
+from changectl.core.replaying.ledger_read import ledger
 from changectl.store import open_store
 
 

@@ -19,8 +19,8 @@ from tests.workflow.stage import BETTER, WORSE, Stage
 
 from changectl.cli._present import print_blocks
 from changectl.cli._rescue import inside
+from changectl.core.history.saved import SavedFile, SnapshotCopy, read_copy
 from changectl.core.observed import FileFacts
-from changectl.core.saved import SavedFile, SnapshotCopy, read_copy
 from changectl.reports import saved as report
 from changectl.reports.printer import Printer
 from changectl.store import open_store

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from sqlalchemy import update
 from tests.unit.cli.cli_runner import Run
-from tests.unit.core.history_samples import Tape
+from tests.unit.core.history.history_samples import Tape
 
 from changectl.store import open_store, tables
 from changectl.store.store import Store

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changectl.core.command import Argument, different_arguments
-from changectl.core.conditions import Fingerprint, differences
+from changectl.core.judging.conditions import Fingerprint, differences
 
 LONG = "/root/.pyenv/versions/3.11.7/bin/python3"
 WORDS = st.lists(st.text(max_size=3), max_size=6)

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 import changectl
 from changectl import kinds
-from changectl.core import plan as plans
+from changectl.core.declared import plan as plans
 
 PACKAGE = Path(changectl.__file__).parent
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.unit.docs.docs_pages import ROOT
 
 from changectl import engines
-from changectl.core.engine_series import CANONICAL
-from changectl.core.host_figures import COUNTS, FIGURES
+from changectl.core.telemetry.engine_series import CANONICAL
+from changectl.core.telemetry.host_figures import COUNTS, FIGURES
 
 PAGE = (ROOT / "docs" / "reference" / "activity.md").read_text()
 ROWS = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswith("| `")}

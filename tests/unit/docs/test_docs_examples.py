@@ -14,10 +14,12 @@ from tests.unit.docs.docs_pages import PAGES, ROOT, Block, Page
 
 from changectl import engines, kinds
 from changectl.cli.main import main
-from changectl.core import plan, policy, project, service, workload
-from changectl.core.plan import ConditionsOverride, Plan
-from changectl.core.service import Service
-from changectl.core.step import Step
+from changectl.core.declared import plan, project, service
+from changectl.core.declared.plan import ConditionsOverride, Plan
+from changectl.core.declared.service import Service
+from changectl.core.declared.step import Step
+from changectl.core.replaying import policy
+from changectl.core.workload import requests as workload
 
 BLOCKS = [block for each in PAGES for block in each.blocks if block.language in ("yaml", "toml", "jsonl")]
 SCRIPTS = [each for each in PAGES if any(block.info == "run" for block in each.blocks)]

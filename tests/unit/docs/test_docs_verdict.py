@@ -9,7 +9,7 @@ from tests.workflow.stage import BETTER, Stage
 from tests.workflow.test_trial import GAIN, plan
 
 from changectl.cli._present import print_blocks
-from changectl.core.history import run_story
+from changectl.core.history.reading import run_story
 from changectl.reports import ending
 from changectl.reports.printer import Printer
 from changectl.workflow.apply import apply

@@ -6,8 +6,8 @@ import pytest
 from tests.unit.docs.docs_pages import PAGES, Block
 
 from changectl import loads
-from changectl.core import workload
-from changectl.core.workload_source import Candidate, candidates
+from changectl.core.workload import requests as workload
+from changectl.core.workload.source import Candidate, candidates
 
 WORKLOADS = ("docs/reference/workload.md", "docs/how-to/write-a-workload.md", "docs/reference/loads/")
 EXAMPLES = [

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.engines.support import page, text
 
 from changectl.core.engine import Page
-from changectl.core.engine_page import read_page
 from changectl.core.errors import InputError
+from changectl.core.telemetry.engine_page import read_page
 from changectl.engines import load, names
 from changectl.engines.generic import Generic, make
 

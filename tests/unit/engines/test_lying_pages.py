@@ -14,10 +14,10 @@ from tests.unit.engines.support import llamacpp_pages, page, vllm_pages
 
 from changectl import engines
 from changectl.core.engine import Engine, Page
-from changectl.core.engine_page import EnginePage, read_page
-from changectl.core.engine_window import window
-from changectl.core.observation import Observation, judge_observed
-from changectl.core.prometheus import parse
+from changectl.core.judging.observation import Observation, judge_observed
+from changectl.core.telemetry.engine_page import EnginePage, read_page
+from changectl.core.telemetry.engine_window import window
+from changectl.core.telemetry.prometheus import parse
 
 GENERIC = {
     "ready": "GET /health 200",

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.loadgen.harness import Result
 
 from changectl.adapters.loadgen import build_zip
-from changectl.core.measurement import parse_records
+from changectl.core.measuring.measurement import parse_records
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from changectl.core.measured import Measurement
-from changectl.core.measurement import Record
+from changectl.core.measuring.measured import Measurement
+from changectl.core.measuring.measurement import Record
 
 
 @dataclass

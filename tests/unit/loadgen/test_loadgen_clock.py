@@ -12,8 +12,8 @@ import pytest
 from tests.unit.loadgen.harness import Result, make_job
 from tests.unit.loadgen.server import Conversation, Server
 
-from changectl.core.level_size import LevelSize
-from changectl.core.measurement import parse_records, summarise
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measurement import parse_records, summarise
 from changectl.core.units import LevelLoad
 
 # The sender's host: each look at its clock tells another day.

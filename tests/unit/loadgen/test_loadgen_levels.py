@@ -22,8 +22,8 @@ from tests.unit.loadgen.server import Conversation, Server
 
 from changectl.adapters.loadgen import build_zip
 from changectl.adapters.loadgen.salt import salt, salted
-from changectl.core.level_size import LevelSize
-from changectl.core.measurement import parse_records, summarise
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measurement import parse_records, summarise
 from changectl.core.units import LevelLoad
 
 Generate = Callable[..., Result]

@@ -23,11 +23,11 @@ from tests.unit.loadgen.harness import Result, as_if_idle, make_job
 from tests.unit.loadgen.server import Conversation, Server
 
 from changectl.adapters.loadgen.schedule import arrivals
-from changectl.core.level_size import LevelSize
-from changectl.core.measured import LevelMeasurement, Measurement
-from changectl.core.measurement import Record, parse_records, summarise
+from changectl.core.judging.verdict import Verdict, judge_quick
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measured import LevelMeasurement, Measurement
+from changectl.core.measuring.measurement import Record, parse_records, summarise
 from changectl.core.units import LevelLoad
-from changectl.core.verdict import Verdict, judge_quick
 
 Generate = Callable[..., Result]
 STUB = Path(__file__).resolve().parents[2] / "bench" / "stub.py"

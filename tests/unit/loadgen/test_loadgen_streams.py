@@ -10,7 +10,7 @@ import pytest
 from tests.unit.loadgen.harness import Result, make_job
 from tests.unit.loadgen.server import HEAD, LAST, Conversation, Script, Server
 
-from changectl.core.measurement import Record
+from changectl.core.measuring.measurement import Record
 
 Generate = Callable[..., Result]
 

@@ -9,13 +9,13 @@ import pytest
 from tests.unit.loadgen.harness import Result, as_if_idle, make_job
 from tests.unit.loadgen.server import Conversation, Script, Server
 
-from changectl.core.judgement import Judgement, Verdict
-from changectl.core.level_size import LevelSize
-from changectl.core.measured import LevelMeasurement, Measurement
-from changectl.core.measurement import summarise
-from changectl.core.metrics import parse_expectation
+from changectl.core.judging.judgement import Judgement, Verdict
+from changectl.core.judging.verdict import judge_quick
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measured import LevelMeasurement, Measurement
+from changectl.core.measuring.measurement import summarise
+from changectl.core.measuring.metrics import parse_expectation
 from changectl.core.units import LevelLoad
-from changectl.core.verdict import judge_quick
 
 Generate = Callable[..., Result]
 STREAMS = 8

@@ -17,8 +17,8 @@ from changectl.adapters.loadgen.deck import Deck
 from changectl.adapters.loadgen.job import Item, Level
 from changectl.adapters.loadgen.open_level import OpenRun
 from changectl.adapters.loadgen.turns import planned
-from changectl.core.level_size import LevelSize
-from changectl.core.measurement import summarise
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measurement import summarise
 from changectl.core.units import LevelLoad
 
 Generate = Callable[..., Result]

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.loadgen.harness import Result, make_job
 from tests.unit.loadgen.server import Conversation, Server
 
-from changectl.core.level_size import LevelSize
-from changectl.core.measurement import Record, summarise
+from changectl.core.measuring.level_size import LevelSize
+from changectl.core.measuring.measurement import Record, summarise
 from changectl.core.units import LevelLoad
 
 Generate = Callable[..., Result]

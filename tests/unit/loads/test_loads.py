@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from changectl import loads
 from changectl.core.errors import InputError
-from changectl.core.metrics import METRICS
+from changectl.core.measuring.metrics import METRICS
 from changectl.loads import openai_chat, openai_completions
 from changectl.loads._sse import Event, EventReader
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changectl import loads
-from changectl.core.lacking import PROTOCOL_LACKS
-from changectl.core.metrics import METRICS
-from changectl.core.service_parts import ANSWER_PROTOCOLS
+from changectl.core.declared.lacking import PROTOCOL_LACKS
+from changectl.core.declared.service_parts import ANSWER_PROTOCOLS
+from changectl.core.measuring.metrics import METRICS
 from changectl.loads import kserve_v2, openai_embeddings
 
 TENSOR = {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [0.5, 1.5]}

@@ -10,9 +10,9 @@ from tests.unit.engines.support import llamacpp_pages, text
 
 from changectl import engines, managers
 from changectl.core.caller import CallerSeen
+from changectl.core.declared.live_load import LiveLoad
 from changectl.core.engine import Page
 from changectl.core.leaving import Leaving
-from changectl.core.live_load import LiveLoad
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, Seen, Situation, ThreeValues
 

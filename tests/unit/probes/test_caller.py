@@ -9,8 +9,8 @@ from tests.unit.probes.situations import observed, situation
 
 from changectl import probes
 from changectl.core.caller import CallerSeen
+from changectl.core.measuring.records import Record
 from changectl.core.precheck import CheckResult, CheckState
-from changectl.core.records import Record
 
 
 def tried(cls: str = "ok", **more: Any) -> Record:

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.probes.situations import situation
 
 from changectl import probes
-from changectl.core.live_load import LiveLoad
+from changectl.core.declared.live_load import LiveLoad
 from changectl.core.precheck import CheckResult, CheckState
 from changectl.core.units import LevelLoad
 

@@ -24,10 +24,10 @@ from tests.unit.probes.situations import (
 
 from changectl import engines, managers, probes
 from changectl.core.caller import CallerSeen
+from changectl.core.declared.live_load import LiveLoad
 from changectl.core.engine import Page
 from changectl.core.errors import InputError
 from changectl.core.leaving import Leaving
-from changectl.core.live_load import LiveLoad
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, CheckState, Seen, Situation, ThreeValues, refuses
 from changectl.core.units import LevelLoad

@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.workflow.stage import Stage
 
-from changectl.core.history import run_story
-from changectl.core.measurement import parse_records
-from changectl.core.records import Record
+from changectl.core.history.reading import run_story
+from changectl.core.measuring.measurement import parse_records
+from changectl.core.measuring.records import Record
 from changectl.reports import html
 
 # Whatever a name, a prompt or a log may hold: markup, an end of every quote, a way out of style and script, bidi.

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.core.history_samples import DIFF, Tape
+from tests.unit.core.history.history_samples import DIFF, Tape
 from tests.unit.reports.block_text import lines
 
-from changectl.core.history import RunStory, run_story, runs, services
+from changectl.core.history.reading import RunStory, run_story, runs, services
 from changectl.reports import diff, history, show, status
 
 WORKLOAD, MODEL, BLOB = "a" * 64, "b" * 64, "c" * 64

@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 
 import pytest
-from tests.unit.core.history_samples import Tape
+from tests.unit.core.history.history_samples import Tape
 from tests.unit.reports.block_text import lines
 
 from changectl.cli import _failures
 from changectl.cli._present import print_blocks
-from changectl.core import history
-from changectl.core.doctor import Examination
-from changectl.core.doctor_facts import Check
+from changectl.core.doctor.examination import Examination
+from changectl.core.doctor.facts import Check
 from changectl.core.errors import Refused
+from changectl.core.history import reading as history
 from changectl.reports import diff, doctor, ending, status
 from changectl.reports._blocks import Block, Command, Line
 from changectl.reports._commands import apart, told

@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any
 
 import pytest
-from tests.unit.core.history_samples import Tape
+from tests.unit.core.history.history_samples import Tape
 from tests.unit.reports.block_text import lines
 
-from changectl.core.history import run_story
-from changectl.core.history_places import host_folders
+from changectl.core.history.places import host_folders
+from changectl.core.history.reading import run_story
 from changectl.reports import _figures as figures
 from changectl.reports import ending
 from changectl.reports._flags import remarks

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.core.history_samples import Tape
+from tests.unit.core.history.history_samples import Tape
 from tests.unit.reports.block_text import lines
 
-from changectl.core.history import RunStory, run_story, runs, services
+from changectl.core.history.reading import RunStory, run_story, runs, services
 from changectl.reports import ending, history, show, status
 
 WHY = "OPS-99 chat is down"

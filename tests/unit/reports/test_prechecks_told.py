@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 
-from tests.unit.core.history_samples import Tape
+from tests.unit.core.history.history_samples import Tape
 from tests.unit.reports.block_text import lines
 
-from changectl.core.history import run_story
+from changectl.core.history.reading import run_story
 from changectl.core.precheck import NOT_EXPOSED, CheckResult, Seen, ThreeValues
 from changectl.reports import show
 from changectl.reports._blocks import Table

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.core.test_time_spent import phase
+from tests.unit.core.history.test_time_spent import phase
 from tests.unit.reports.block_text import lines
 
-from changectl.core.engine_window import BEGAN_ANEW
+from changectl.core.telemetry.engine_window import BEGAN_ANEW
 from changectl.reports import _time
 
 

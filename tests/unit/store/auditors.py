@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.unit.store.records import Record
 
-from changectl.core.audit import Audit
-from changectl.core.audit_witness import Witnesses, read_document
+from changectl.core.audit.verdict import Audit
+from changectl.core.audit.witness import Witnesses, read_document
 from changectl.store import verifier
 from changectl.store.auditing import audit
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from changectl.core.chain import GENESIS, event_hash
+from changectl.core.audit.chain import GENESIS, event_hash
 from changectl.store import open_store, schema
 from changectl.store.store import Store
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.unit.store.test_store_migrations import VERSION_1, backups, opened, version
 
-from changectl.core.audit_witness import Witnesses
+from changectl.core.audit.witness import Witnesses
 from changectl.core.errors import ChangectlError
 from changectl.store import open_store
 from changectl.store.auditing import audit

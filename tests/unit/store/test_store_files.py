@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changectl.core.errors import ChangectlError
-from changectl.core.redaction import Tripwire
+from changectl.core.redaction.redactor import Tripwire
 from changectl.store import open_store
 from changectl.store.store import Store
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from changectl.core.chain import event_hash
+from changectl.core.audit.chain import event_hash
 from changectl.core.errors import ChangectlError, Refused
 from changectl.store import open_store, schema
 from changectl.store.store import Store

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.imports import SOURCE
 from tests.unit.store import killing
 
-from changectl.core.audit_witness import Witnesses
+from changectl.core.audit.witness import Witnesses
 from changectl.store import open_store
 from changectl.store.auditing import audit
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from changectl.core.declared.traffic_spec import TrafficSpec
 from changectl.core.errors import InputError
-from changectl.core.traffic_spec import TrafficSpec
 from changectl.traffic import load, names
 
 

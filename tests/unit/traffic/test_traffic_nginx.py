@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from changectl.core.declared.traffic_spec import TrafficSpec
 from changectl.core.errors import EditRefused
-from changectl.core.traffic_spec import TrafficSpec
 from changectl.traffic import Traffic, load
 
 OWN = "10.0.0.1:8000"

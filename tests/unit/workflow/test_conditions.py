@@ -12,8 +12,8 @@ from tests.workflow.fake_host import FakeHost, Process
 from tests.workflow.stage import BETTER, SERVICE, Stage, plan_text
 
 from changectl.adapters.loadgen.job import Level, parse_job
-from changectl.core.conditions import Fingerprint, single_difference, unknown
 from changectl.core.errors import Refused
+from changectl.core.judging.conditions import Fingerprint, single_difference, unknown
 from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, load_plan, model_digest
 from changectl.workflow.contact import Contact, make_contact, open_target

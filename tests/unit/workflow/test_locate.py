@@ -7,10 +7,10 @@ import base64
 import pytest
 
 from changectl import engines, managers
+from changectl.core.declared.wanted import Wanted
 from changectl.core.errors import EditRefused, Refused
 from changectl.core.observed import FileFacts, Observed
 from changectl.core.settings import Carrier
-from changectl.core.wanted import Wanted
 from changectl.workflow.locate import Locator, as_text, file_values
 
 UNIT, DROP_IN, ENV = "/etc/systemd/system/chat.service", "/etc/systemd/system/chat.service.d/x.conf", "/etc/chat.env"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changectl.core.observed import Observed
-from changectl.core.redaction import Tripwire
+from changectl.core.redaction.redactor import Tripwire
 from changectl.workflow.secrets import Secrets
 
 SECRET = "correct-horse-battery"

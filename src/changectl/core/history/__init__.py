@@ -1,0 +1,1 @@
+"""What the journal's events tell: runs, their stories, and what they took."""

@@ -1,0 +1,1 @@
+"""From a generator's raw records to figures: what the metrics are."""

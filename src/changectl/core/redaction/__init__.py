@@ -1,0 +1,1 @@
+"""Secret values leave what is shown or recorded."""

@@ -1,0 +1,1 @@
+"""Verdicts afterwards: computed once more, under other limits, against other runs, and how often they were wrong."""

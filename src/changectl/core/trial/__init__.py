@@ -1,0 +1,1 @@
+"""The trial: pairs of phases until the evidence decides."""

@@ -1,0 +1,77 @@
+"""What past trials found out about noise, and which of it a new one may take for its own host's.
+
+Every trial shows how much its figures differ from phase to phase beside the change. That holds for hosts, engines and
+loads like its own, for as long as they stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from changectl.core.trial.noise import spreads_of
+from changectl.core.trial.noise_model import NOTHING_KNOWN, NoiseModel, Spread
+from changectl.core.trial.phases import TrialPhase
+
+LASTS = timedelta(days=30)  # neighbours, dust and disks change without any name for it
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one trial found out.
+
+    Attributes:
+        at: when, as the journal writes times.
+        alike: what has to be the same where it is to hold: hardware, kernel, driver, engine, model, load.
+        spreads: figure -> its spread from phase to phase.
+        run: the run that it is of.
+    """
+
+    at: str
+    alike: Mapping[str, Any]
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    run: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Strict JSON values, without what the record says of its events anyway."""
+        return {"alike": dict(self.alike), **NoiseModel(self.spreads).to_json()}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any], at: str, run: str) -> Learned:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: not the shape of it.
+        """
+        model = NoiseModel.from_json(raw)
+        try:
+            return cls(at, dict(raw["alike"]), model.measured, run)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"learned noise does not say where it holds: {error!r}") from error
+
+
+def learned(phases: Sequence[TrialPhase], alike: Mapping[str, Any], at: str, run: str) -> Learned | None:
+    """What a trial found out; None: it has too few phases to tell noise from effect."""
+    spreads = spreads_of(phases)
+    return Learned(at, alike, spreads, run) if spreads else None
+
+
+def known(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> NoiseModel:
+    """What is known of a host's noise before a trial.
+
+    Args:
+        found: what earlier trials found out; of a trial that went on in a later run, that of the later run alone.
+        alike: of the host, the engine and the load that the trial is about. Where one of it is None (not known),
+            nothing is taken over.
+        now: the time.
+    """
+    model = NOTHING_KNOWN
+    if None in alike.values():
+        return model
+    since = datetime.fromisoformat(now) - LASTS
+    for one in found:
+        if dict(one.alike) == dict(alike) and datetime.fromisoformat(one.at) >= since:
+            model = model.updated(one.spreads)
+    return model
