@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -17,6 +17,12 @@ from changectl.core.declared.service import Service
 from changectl.core.declared.source import Path, Source
 from changectl.core.errors import InputError, Problem
 from changectl.core.ports import HostAddress
+
+_SWITCHED_BY = {"nginx": "member", "command": "out"}
+_APART = {  # what to write so that each instance is switched alone
+    "nginx": 'name each by what differs: `member: "{{ ansible_host }}:{{ port }}"`, with `vars: {port: ...}` for each',
+    "command": 'name each in its commands: `out: "/opt/lb out {{ instance }}"`, and so in `in`',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,7 @@ def _taken_twice(service: Service, placed: Sequence[Placed]) -> list[Problem]:
     twice += [f"the name `{name}`" for name, count in names.items() if count > 1]
     hint = "give each its own `name`, `vars` and `endpoint`"
     problems = [service.source.problem(("instances",), f"two instances have {what}", hint) for what in twice]
-    return problems + _started_together(service, placed)
+    return problems + _started_together(service, placed) + _switched_together(service, placed)
 
 
 def _started_together(service: Service, placed: Sequence[Placed]) -> list[Problem]:
@@ -130,6 +136,22 @@ def _started_together(service: Service, placed: Sequence[Placed]) -> list[Proble
         if one.service.state_dir != other.service.state_dir:
             text = f"{both} have different folders for changectl's state"
             problems.append(service.source.problem(("state_dir",), text, "write one for each host"))
+    return problems
+
+
+def _switched_together(service: Service, placed: Sequence[Placed]) -> list[Problem]:
+    """Instances of which one is taken out of service in the other's stead, so that one that serves is stopped."""
+    first: dict[Hashable, str] = {}
+    problems = []
+    for one in placed:  # on whichever hosts: one balancer may have them all
+        way = one.service.traffic
+        if isinstance(way, str):
+            continue
+        what = way.command.out if way.command is not None else way.nginx
+        other = first.setdefault((way.host or one.host.name, what), one.name)
+        if other != one.name:
+            text = f"{other} and {one.name} would be taken out of service by the same `{_SWITCHED_BY[way.name]}`"
+            problems.append(service.source.problem(("traffic",), text, _APART[way.name]))
     return problems
 
 

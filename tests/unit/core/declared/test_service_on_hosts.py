@@ -100,6 +100,38 @@ def test_instances_of_one_host_that_cannot_be_changed_apart_are_refused(old: str
         place(read_service(changed(TWO_ON_ONE, old, new)), inventory(gpu1=GOOD, gpu2=GOOD))
 
 
+BY_NGINX = '{nginx: {host: lb1, file: /etc/nginx/c.conf, upstream: chat, member: "{{ ansible_host }}:WHO"}}'
+BY_COMMAND = '{command: {out: "/bin/lb out WHO", in: "/bin/lb in WHO"}}'
+
+
+@pytest.mark.parametrize(
+    ("way", "apart", "said", "write"),
+    [
+        (BY_NGINX, "{{ port }}", "same `member`", 'what differs: `member: "{{ ansible_host }}:{{ port }}"`'),
+        (BY_COMMAND, "{{ instance }}", "same `out`", 'in its commands: `out: "/opt/lb out {{ instance }}"`'),
+    ],
+    ids=["nginx", "command"],
+)
+def test_of_two_instances_none_is_taken_out_in_the_others_stead(way: str, apart: str, said: str, write: str) -> None:
+    def placed(who: str) -> int:
+        service = read_service(f"{TWO_ON_ONE}traffic: {way.replace('WHO', who)}\n")
+        return len(place(service, inventory(gpu1=GOOD, gpu2={**GOOD, "ansible_host": "10.0.0.6"})))
+
+    assert placed(apart) == 3
+    with pytest.raises(InputError) as caught:
+        placed("8001")
+    assert str(caught.value).count("would be taken out") == 1  # gpu2 has a member, and commands, of its own host
+    assert f"traffic: gpu1:8001 and gpu1:8002 would be taken out of service by the {said}" in str(caught.value)
+    assert write in str(caught.value)
+
+
+def test_instances_of_two_hosts_have_two_members_too() -> None:
+    traffic = BY_NGINX.replace("{{ ansible_host }}:WHO", "10.0.0.5:8000")
+
+    with pytest.raises(InputError, match="gpu1 and gpu2 would be taken out of service by the same `member`"):
+        place(read_service(f"{SERVICE}traffic: {traffic}\n"), inventory(gpu1=GOOD, gpu2={**GOOD, "ansible_host": "h"}))
+
+
 def test_a_variable_with_spaces_stays_one_word_of_a_command() -> None:
     text = changed(COMMAND_SERVICE, "{{ port + 1 }}", "{{ port }}")
 
