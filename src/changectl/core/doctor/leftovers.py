@@ -21,8 +21,8 @@ def leftovers(found: Sequence[Leftover], ended: Mapping[str, str]) -> Check:
     size = format_bytes(sum(item.size for item in folders))
     kept = f"folders of runs, their way back: {len(folders)} ({size})" if folders else "no folders of runs"
     live = held(found)
-    at_work = {item.run for item in live}
-    stuck = [item for item in found if item.armed and item.run not in at_work]
+    at_work = {_whole(item) for item in live}
+    stuck = [item for item in found if item.armed and _whole(item) not in at_work]
     if stuck:
         todo = "\n".join(map(_how_back, stuck))
         return Check("leftovers", "failed", f"armed, and nobody is at work: {_named(stuck)}", todo)
@@ -53,8 +53,13 @@ def how_ended(item: Leftover, ended: Mapping[str, str]) -> str:
 
 def controller_of(item: Leftover) -> str:
     """The run that took a lease, as the record calls it: the folder on the host has the step behind it."""
-    run = (item.run or "").partition("/")[0]
+    run = _whole(item)
     return item.controller or run.rpartition(".")[0] or run
+
+
+def _whole(item: Leftover) -> str:
+    """The run that holds the host: what is of one of several instances there has that one's number behind it."""
+    return (item.run or "").partition("/")[0]
 
 
 def _how_back(item: Leftover) -> str:
@@ -70,8 +75,8 @@ def _of_doctor(item: Leftover) -> bool:
     return (item.run or "").startswith(PREFIX)
 
 
-def _in_the_way(item: Leftover, at_work: set[str | None]) -> bool:
-    if item.run in at_work and item.run is not None:
+def _in_the_way(item: Leftover, at_work: set[str]) -> bool:
+    if item.run is not None and _whole(item) in at_work:
         return False
     if item.what == "run":
         return _of_doctor(item)

@@ -189,10 +189,12 @@ def test_an_armed_run_without_anybody_at_work_is_a_finding_that_names_the_comman
     ]
 
 
-def test_an_armed_run_that_is_at_work_is_not_disturbed() -> None:
-    armed = Leftover(what="run", place="/s/runs/R", run=RUN, armed=True)
+@pytest.mark.parametrize("own", ["", "/1"], ids=["alone", "one of several on the host"])
+def test_an_armed_run_that_is_at_work_is_not_disturbed(own: str) -> None:
+    armed = Leftover(what="run", place="/s/runs/R", run=RUN + own, armed=True)
+    unit = Leftover(what="boot_unit", place="/etc/systemd/system/u.service", run=RUN + own)
     lease = Leftover(what="lease", place="/s/lease.json", run=RUN, live=True, owner="kim@desk")
-    seen = found(replace(SOUND, leftovers=[lease, armed]), "leftovers")
+    seen = found(replace(SOUND, leftovers=[lease, armed, unit]), "leftovers")
 
     assert (seen.state, "kim@desk is at work" in seen.figure) == ("ok", True)
 
