@@ -92,7 +92,7 @@ class Record:
         if self._store is None or not found:
             told = ", ".join(one.verdict or one.outcome for one in run.steps) or run.outcome
             text = f"{text} said nothing that could be right or wrong ({told})"
-            raise Refused(f"{text}: only what was kept or taken back for cause can", reason="not_judged")
+            raise Refused(f"{text}: only what was kept, or taken back for harm, can", reason="not_judged")
         if len(found) > 1:
             hint = f"write one of them: {', '.join(entry.name for entry in found)}"
             raise InputError(Problem(f"run {run.run} has {len(found)} verdicts", hint=hint))

@@ -14,11 +14,12 @@ from changectl.cli._options import OutputOptions, example, output_options
 @click.option("--service", metavar="NAME", help="Only verdicts on this service.")
 @output_options
 def command(service: str | None, output: OutputOptions) -> int:
-    """Show how often a change was taken back that did no harm, and how often one was kept that did.
+    """Show how often a change was taken back for harm that it does not do, and how often one was kept that does some.
 
-    A verdict is judged by an operator (`changectl mark`), by the watch of its step, and by the next measurement of the
-    saved configuration under the same conditions. Rates come with the counts they stand on and with an interval that
-    covers 95 %. Verdicts that nobody has judged are listed, and count for nothing.
+    A verdict is judged by an operator (`changectl mark`), by the watch of its step that saw 200 live requests or broke,
+    and by the next measurement of the saved configuration under the same conditions where that tells. Rates come with
+    the counts they stand on and with an interval that covers 95 %. Verdicts that nobody has judged are listed, and
+    count for nothing.
 
     Exit code: 0, 2 there is no such service.
     """

@@ -18,7 +18,7 @@ from changectl.reports._runs import FORMAT
 
 DIFFERS = "differs"  # the exit code's reason where a figure is not as recorded
 EXIT_DIFFERS = 3
-_SAME = "the same as recorded, to the last bit"
+_SAME = "the same as recorded"
 
 
 def exit_code(found: Sequence[Replayed]) -> int:
@@ -44,6 +44,7 @@ def _verdict_json(one: Replayed) -> dict[str, Any]:
         "recorded": text_of(one.trial.verdict, "verdict"),
         "same": one.differs is None,
         "differs": None if one.differs is None else asdict(one.differs),
+        "not_on_record": list(one.not_on_record),
         "phases": len(one.trial.phases),
         "requests": _requests(one),
         "judgement": one.judgement.to_json(),
@@ -77,11 +78,18 @@ def as_blocks(run: RunSummary, found: Sequence[Replayed], policy: str | None, no
 def _sameness(one: Replayed, recorded_with: str, now_with: str) -> list[Block]:
     said = text_of(one.trial.verdict, "verdict")
     if one.differs is None:
-        return [Line(f"{said}: {_SAME}", "good")]
+        return [Line(f"{said}: {_SAME}{_how_far(one.not_on_record)}", "good")]
     now = one.judgement.verdict.value
     text = f"not as recorded: {said}, and now {now}" if now != said else f"{said}, but not from the same figures"
     version = "" if recorded_with == now_with else f"; it was judged by changectl {recorded_with}, this is {now_with}"
     return [Line(text, "bad"), Line(f"the first figure that differs: {one.differs}{version}", "bad")]
+
+
+def _how_far(not_on_record: Sequence[str]) -> str:
+    if not not_on_record:
+        return ", to the last bit"
+    are = "is" if len(not_on_record) == 1 else "are"
+    return f"; {counted(len(not_on_record), 'figure')} {are} not on record ({', '.join(not_on_record)})"
 
 
 def _instead(one: Replayed, instead: Judgement) -> list[Block]:

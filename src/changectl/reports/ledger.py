@@ -13,6 +13,9 @@ from changectl.reports._runs import FORMAT
 _BY = {"operator": "operator", "watch": "its watch", "later_baseline": "next baseline"}
 _SAID = {"keep": "kept", "revert": "taken back"}
 _SOURCE = "the interval covers 95 %: Clopper and Pearson, Biometrika 26 (1934) 404. Those judged are no random sample"
+_ONE_SIDED = (
+    "of what was taken back, and kept as improved or unchanged, the next baseline can only say that it was wrong"
+)
 
 
 def as_json(found: Ledger, service: str | None) -> dict[str, Any]:
@@ -33,12 +36,12 @@ def as_blocks(found: Ledger) -> list[Block]:
         return [Line("no verdict has said anything yet that could be right or wrong", "quiet")]
     rates = [found.rate("revert"), found.rate("keep")]
     cells = [
-        ["false reverts", "changes taken back for cause", *_rate(rates[0])],
+        ["false reverts", "changes taken back for harm", *_rate(rates[0])],
         ["missed", "changes kept on a verdict", *_rate(rates[1])],
     ]
     blocks: list[Block] = [Table(("rate", "of", "wrong", "judged", "verdicts", "share", "interval"), cells)]
     if any(rate.judged for rate in rates):
-        blocks.append(Line(_SOURCE, "quiet"))
+        blocks += [Line(_SOURCE, "quiet"), Line(_ONE_SIDED, "quiet")]
     else:
         blocks.append(
             Line("nobody has judged any verdict yet: nothing is known of how often they are wrong", "warning")

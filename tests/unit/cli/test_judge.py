@@ -109,7 +109,7 @@ def test_a_verdict_comes_out_of_its_raw_records_to_the_last_bit(name: str, run: 
     found = ended.json["verdicts"]
     own = [event for event in stage.journal.lines if event.run == which and event.kind == "verdict"]
     assert [one["host"] for one in found] == [event.body["host"] for event in own]
-    assert [one["differs"] for one in found] == [None] * len(own)
+    assert [(one["differs"], one["not_on_record"]) for one in found] == [(None, [])] * len(own)
     assert (found[0]["recorded"], found[0]["judgement"]["verdict"], ended.code) == (verdict, verdict, 0)
     assert found[0]["requests"] >= 48
     said = run("judge", which)
@@ -146,17 +146,49 @@ def test_a_figure_that_is_not_as_recorded_is_named(
     assert (said.code, told in said.out.replace("\n", "")) == (3, True)
 
 
-def test_figures_that_an_earlier_program_did_not_know_are_no_difference(
+def test_figures_that_an_earlier_program_did_not_know_are_said_not_to_be_on_record(
     run: Run, project: Path, quick_record: tuple[Stage, Path]
 ) -> None:
     def alter(kind: str, body: Body) -> None:
         if kind == "measure.outcome":
-            del body["summary"]["levels"][0]["in_flight_mean"]
+            for level in body["summary"]["levels"]:
+                del level["far"], level["not_sent"]
 
     keep(quick_record[0], project, alter)
     ended = run("judge", "R1", "--json")
 
+    fits(ended.json, "judge")
     assert (ended.code, ended.json["reason"]) == (0, "same")
+    assert ended.json["verdicts"][0]["not_on_record"] == ["far", "not_sent"]
+    said = " ".join(run("judge", "R1").out.split())
+    assert "the same as recorded; 2 figures are not on record (far, not_sent)" in said
+    assert "last bit" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "told"),
+    [
+        ("measure.outcome", ("summary", "levels", 0, "in_flight_mean"), "levels/normal/in_flight_mean"),
+        ("measure.outcome", ("summary", "levels", 0, "finish", "length"), "levels/normal/finish/length"),
+        ("verdict", ("rows", 0, "evidence"), "/evidence"),
+    ],
+)
+def test_what_was_taken_out_of_the_record_is_a_difference(
+    kind: str, way: tuple[str | int, ...], told: str, run: Run, project: Path
+) -> None:
+    def alter(its: str, body: Body) -> None:
+        if its == kind:
+            place = body
+            for step in way[:-1]:
+                place = place[step]
+            place.pop(way[-1])
+
+    keep(trial(BETTER, GAIN), project, alter)
+    ended = run("judge", "R1", "--json")
+
+    (found,) = ended.json["verdicts"]
+    assert (ended.code, found["same"], found["differs"]["recorded"]) == (3, False, "(absent)")
+    assert told in found["differs"]["place"]
 
 
 def _remove(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`changectl mark` and `changectl ledger`: who judged past verdicts since, and how often they were wrong."""
+"""`changectl mark` and `changectl ledger`: what operators made of past verdicts, and how often they were wrong."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from tests.unit.cli.cli_runner import Run
 from tests.unit.cli.documents import fits
 from tests.unit.cli.recorded import keep
-from tests.unit.cli.test_compare import NOTHING, other_kernel, slower, two_runs
-from tests.workflow.live_stage import STEP, Users, live_stage
-from tests.workflow.stage import SERVICE, WORSE, Stage, plan_text
-from tests.workflow.test_trial import carried_out, plan
-from tests.workflow.test_watch import fails_to_answer, meanwhile, watching
+from tests.unit.cli.test_compare import two_runs
+from tests.workflow.stage import Stage
+from tests.workflow.test_trial import GAIN, SAME, carried_out, plan
 
 from changectl.core.history.events import SUMMARY_KINDS
-from changectl.core.replaying.ledger import Ledger, Opinion, Rate
+from changectl.core.replaying.ledger import Opinion, Rate
 from changectl.core.replaying.ledger_read import ledger
 from changectl.store import open_store
 
@@ -27,10 +25,6 @@ from changectl.store import open_store
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def opinions(found: Ledger, place: int = 0) -> list[tuple[str, bool]]:
-    return [(one.by, one.right) for one in found.entries[place].opinions]
 
 
 def quick(slots: int) -> Stage:
@@ -101,6 +95,12 @@ def undecided() -> Stage:
     return stage
 
 
+def without_the_gain() -> Stage:
+    stage = Stage()
+    carried_out(stage, plan(SAME, GAIN))
+    return stage
+
+
 def two_steps() -> Stage:
     stage = Stage()
     stage.apply(5, 6)
@@ -112,6 +112,7 @@ def two_steps() -> Stage:
     [
         (unfinished, 3, "changectl recover R1"),
         (undecided, 3, "said nothing that could be right or wrong"),
+        (without_the_gain, 3, "said nothing that could be right or wrong (unchanged)"),
         (two_steps, 2, "write one of them: R1/1, R1/2"),
     ],
 )
@@ -128,71 +129,13 @@ def test_what_cannot_be_marked_is_refused_and_nothing_is_recorded(
     assert [run("mark", "R9", "right").code, run("mark", "R1", "perhaps").code] == [2, 2]
 
 
-@pytest.mark.parametrize(
-    ("between", "expected"),
-    [(NOTHING, [("later_baseline", True)]), (slower, [("later_baseline", False)]), (other_kernel, [])],
-)
-def test_the_next_baseline_judges_what_was_kept_under_the_same_conditions(
-    between: Callable[[Stage], None], expected: list[tuple[str, bool]]
-) -> None:
-    found = ledger(two_runs(between).journal.lines)
-
-    assert (found.entries[0].said, opinions(found)) == ("keep", expected)
-    assert found.entries[1].right is None
-
-
-@pytest.mark.parametrize(("between", "right"), [(NOTHING, True), (slower, False)])
-def test_the_next_baseline_tells_whether_harm_went_with_what_was_taken_back(
-    between: Callable[[Stage], None], right: bool
-) -> None:
-    stage = quick(WORSE)
-    between(stage)
-    carried_out(stage, plan(5, effort="quick"))
+def test_a_change_that_lacked_its_gain_and_was_taken_back_counts_in_neither_rate() -> None:
+    stage = without_the_gain()
+    (verdict,) = stage.journal.bodies("verdict")
     found = ledger(stage.journal.lines)
 
-    assert (found.entries[0].said, opinions(found)) == ("revert", [("later_baseline", right)])
-    assert found.rate("revert") == Rate(wrong=int(not right), judged=1, verdicts=1)
-
-
-def test_a_limit_that_was_broken_before_already_makes_no_verdict_wrong() -> None:
-    stage = Stage(service_text=SERVICE.replace("limits:", "slo: {ttft_user_p50: <= 30ms}\nlimits:"))
-    stage.host.speed = lambda argv, streams: (20 if argv[-1] == "5" else 60, 5)
-    carried_out(stage, plan(5, effort="quick"))  # within it since
-    stage.host.speed = lambda argv, streams: (61, 5)
-    carried_out(stage, plan(6, effort="quick"))
-    found = ledger(stage.journal.lines)
-
-    assert (found.entries[0].verdict, opinions(found)) == ("no_gross_harm", [("later_baseline", True)])
-
-
-def test_the_steps_of_one_run_judge_each_other_too() -> None:
-    found = ledger(two_steps().journal.lines)
-
-    assert [entry.name for entry in found.entries] == ["R1/1", "R1/2"]
-    assert opinions(found) == [("later_baseline", True)]
-
-
-def test_a_watch_that_saw_live_requests_judges_and_one_that_saw_none_does_not() -> None:
-    alone = Stage()
-    watching(alone)
-    assert opinions(ledger(alone.journal.lines)) == []
-
-    stage = live_stage(Users())
-    text = plan_text(extra=f"{STEP}    watch: 2m\n").replace("effort: quick", "effort: {observe: 5m}")
-    carried_out(stage, text)
-    found = ledger(stage.journal.lines)
-    assert opinions(found) == [("watch", True)]
-    assert "live requests" in found.entries[0].opinions[0].why
-
-
-def test_a_watch_that_broke_says_that_the_verdict_missed_it() -> None:
-    stage = Stage()
-    meanwhile(stage, fails_to_answer)
-    watching(stage)
-    found = ledger(stage.journal.lines)
-
-    assert (found.entries[0].said, opinions(found)) == ("keep", [("watch", False)])
-    assert found.rate("keep").share == 1.0
+    assert (verdict["verdict"], verdict["decision"], found.entries) == ("unchanged", "revert", ())
+    assert found.rate("revert") == found.rate("keep") == Rate(wrong=0, judged=0, verdicts=0)
 
 
 def test_one_that_says_wrong_outweighs_the_others_until_an_operator_decides() -> None:

@@ -5,7 +5,8 @@ What cannot be seen is said, and is neither harm nor a proof that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from changectl.core.judging.anytime import LOOKS, ShareTest
@@ -94,6 +95,11 @@ def _limit(name: str, reason: str, allowed: Sequence[float], more: float, words:
     # Of a few requests only what is proven of their share counts, so that chance makes no limit wide.
     was = (upper if known.n >= KNOWN else lower)(known, ALPHA)
     return ShareLimit(name, reason, min(MOST, max(LEAST, *allowed, was + more)), words, known.n)
+
+
+def is_gap(name: str, unwatched: Iterable[str]) -> bool:
+    """Whether what could not be seen, in the words of `Watched.unwatched`, speaks of the share of that name."""
+    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in unwatched)
 
 
 @dataclass

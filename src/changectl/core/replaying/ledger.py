@@ -1,7 +1,8 @@
 """How often verdicts were wrong: each one with all that judged it since, and the rates that follow.
 
-A verdict said "keep" or "revert". A change that was kept and does harm was missed; one that was taken back and does
-none was a false revert. Who says so: an operator, the watch of the same step, or the next baseline of the service.
+A verdict said "keep" or "revert". A change that was kept and does harm was missed; one that was taken back for harm and
+does none was a false revert. Who says so: an operator, the watch of the same step, or the next baseline of the service,
+which can say more of harm than of its absence: most often it says nothing.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Ledger:
     entries: tuple[Entry, ...]
 
     def rate(self, said: Said) -> Rate:
-        """Of what was kept: the missed ones; of what was taken back: the false reverts."""
+        """Of what was kept: the missed ones; of what was taken back for harm: the false reverts."""
         own = [entry for entry in self.entries if entry.said == said]
         judged = [entry.right for entry in own if entry.right is not None]
         return Rate(judged.count(False), len(judged), len(own))

@@ -6,10 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from changectl.core.history.events import MARK, MEASURE, SUMMARY_KINDS, VERDICT, WATCH, number_of, outcome, text_of
+from changectl.core.history.events import (
+    MARK,
+    MEASURE,
+    SUMMARY_KINDS,
+    VERDICT,
+    WATCH,
+    number_of,
+    outcome,
+    text_of,
+    texts_of,
+)
 from changectl.core.history.runs import RunSummary, runs
 from changectl.core.judging.conditions import differences
 from changectl.core.judging.judgement import Judgement, Verdict
+from changectl.core.judging.watch import KNOWN, is_gap
 from changectl.core.ports import Event
 from changectl.core.replaying.comparing import Side, compare
 from changectl.core.replaying.ledger import OPINIONS, RIGHT, Entry, Ledger, Opinion, Said
@@ -19,25 +30,26 @@ from changectl.core.trial.record import recorded_phase
 from changectl.core.units import format_duration
 
 KINDS = (*SUMMARY_KINDS, MARK, outcome(MEASURE))
-_SHOWN = {
-    ("keep", True): "with the change the service is grossly worse than before it",
-    ("keep", False): "with the change nothing is grossly worse than before it",
-    ("revert", True): "without the change the service is grossly worse, too",
-    ("revert", False): "without the change nothing is grossly worse than before it",
-}
+_WORSE = "with the change the service is grossly worse than before it"
+_NOT_WORSE = "with the change nothing is grossly worse than before it"
+_AS_BAD = "without the change the service is as bad as with it"
 _WATCH_BROKE = "watch_"  # how the reasons begin for which a watch ends
 
 
 def said_by(verdict: Mapping[str, Any]) -> Said | None:
-    """What a recorded verdict said of the change; None: it left it to the plan or a person, or judged nothing."""
+    """What a recorded verdict said of the change; None: neither that it may stay nor that it does harm.
+
+    So it is where the plan or a person had to decide, nothing was judged, or only the expected gain was not there.
+    """
     try:
         judgement = Judgement.from_json(verdict)
     except ValueError:
         return None
     if judgement.undecided or judgement.verdict is Verdict.INVALID:
         return None
-    turned_down = judgement.verdict is Verdict.REGRESSED or judgement.decision == "revert"
-    return "revert" if turned_down else "keep"
+    if judgement.verdict is Verdict.REGRESSED:
+        return "revert"
+    return None if judgement.decision == "revert" else "keep"
 
 
 def ledger(events: Sequence[Event], service: str | None = None) -> Ledger:
@@ -109,24 +121,23 @@ def _marked(step: _Judged) -> Iterator[Opinion]:
 
 
 def _watched(step: _Judged, said: Said) -> Iterator[Opinion]:
-    """The watch of what was to be kept: it broke, or real requests were seen to its end."""
+    """The watch of what was to be kept: it broke, or enough live requests were seen to its end to know their share."""
     for event in step.events if said == "keep" else ():
         if event.kind != outcome(WATCH):
             continue
         body, host = event.body, text_of(event.body, "host")
         if text_of(body, "reason").startswith(_WATCH_BROKE):
             yield Opinion("watch", False, text_of(body, "message") or text_of(body, "reason"), event.at, event.run)
-        elif body.get("ok") and (requests := number_of(body, "requests")):
+            continue
+        requests, blind = number_of(body, "requests") or 0, is_gap("failures", texts_of(body, "not_watched"))
+        if body.get("ok") and requests >= KNOWN and not blind:
             lasted = format_duration(number_of(body, "watched_seconds") or 0.0)
             text = f"{host}: nothing broke in {lasted} of watching, with {requests:.0f} live requests"
             yield Opinion("watch", True, text, event.at, event.run)
 
 
 def _later(step: _Judged, verdict: Event, said: Said, later: Iterable[_Judged]) -> Iterator[Opinion]:
-    """The next baseline of the instance, where it ran what the verdict left there, under the same conditions.
-
-    Of a kept change: is the service as good with it as it was before? Of one taken back: did the harm go with it?
-    """
+    """The next baseline of the instance, where it ran what the verdict left there, under the same conditions."""
     host = text_of(verdict.body, "host")
     try:
         terms = Terms.from_json(verdict.body["terms"])
@@ -134,17 +145,43 @@ def _later(step: _Judged, verdict: Event, said: Said, later: Iterable[_Judged]) 
         return
     # What a limit says of both alike is no difference; of a trade that was declared the limit is the price.
     terms = replace(terms, slo=(), accept=terms.accept if said == "keep" else ())
-    before, left = step.side(host, "A", terms), step.side(host, "B" if said == "keep" else "A", terms)
+    before, new = step.side(host, "A", terms), step.side(host, "B", terms)
     following = (one for one in later if one.run.service == step.run.service and one.run.extends != step.run.run)
     next_one, after = next(((one, side) for one in following if (side := one.side(host, "A", terms))), (None, None))
-    if before is None or left is None or next_one is None or after is None:
+    if before is None or new is None or next_one is None or after is None:
         return
-    if differences(left.phases[0].conditions, after.phases[0].conditions):
+    if differences((new if said == "keep" else before).phases[0].conditions, after.phases[0].conditions):
         return
-    found = compare(before, replace(after, phases=after.phases[:1])).judgement
-    if found is None or found.verdict not in (Verdict.REGRESSED, Verdict.NO_GROSS_HARM):
-        return
-    worse = found.verdict is Verdict.REGRESSED
-    because = f": {found.reasons[0]}" if worse else ""
-    measured = next(event.at for event in next_one.events if event.kind == outcome(MEASURE))
-    yield Opinion("later_baseline", not worse, f"{_SHOWN[said, worse]}{because}", measured, next_one.run.run)
+    after = replace(after, phases=after.phases[:1])
+    found = _of_kept(before, after, verdict) if said == "keep" else _of_taken_back(before, new, after)
+    if found is not None:
+        measured = next(event.at for event in next_one.events if event.kind == outcome(MEASURE))
+        yield Opinion("later_baseline", *found, measured, next_one.run.run)
+
+
+def _of_kept(before: Side, after: Side, verdict: Event) -> tuple[bool, str] | None:
+    """Whether keeping was right, and why: gross harm speaks against any verdict, its absence for one that said so."""
+    found = compare(before, after).judgement
+    if found is not None and found.verdict is Verdict.REGRESSED:
+        return False, f"{_WORSE}: {found.reasons[0]}"
+    promised = text_of(verdict.body, "verdict")
+    harmless = found is not None and found.verdict is Verdict.NO_GROSS_HARM
+    return (True, _NOT_WORSE) if harmless and promised == Verdict.NO_GROSS_HARM else None
+
+
+def _of_taken_back(before: Side, new: Side, after: Side) -> tuple[bool, str] | None:
+    """Wrong where gross harm stayed when the change went, so that it was none of the change's; else nothing.
+
+    A saved configuration that is as good as it was says nothing of the change, which may have been as good.
+    """
+    harm, since, more = (compare(*sides).judgement for sides in ((before, new), (before, after), (after, new)))
+    if harm is None or since is None or more is None:
+        return None
+    gross = harm.verdict is Verdict.REGRESSED and since.verdict is Verdict.REGRESSED
+    # With the change it was not grossly worse than it is without it, and no figure has recovered.
+    as_bad = more.verdict is Verdict.NO_GROSS_HARM and _breaches(harm) <= _breaches(since)
+    return (False, f"{_AS_BAD}: {since.reasons[0]}") if gross and as_bad else None
+
+
+def _breaches(judgement: Judgement) -> set[tuple[str, str | None]]:
+    return {(row.metric, row.level) for row in judgement.rows if row.state == "breach"}

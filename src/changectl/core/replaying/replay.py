@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from changectl.core.errors import ChangectlError, InputError, Problem, Refused
-from changectl.core.history.events import MEASURE, OBSERVE, VERDICT, mapping_of, outcome, text_of
+from changectl.core.history.events import MEASURE, OBSERVE, VERDICT, mapping_of, mappings_of, outcome, text_of
 from changectl.core.history.runs import RunSummary
 from changectl.core.judging.judgement import Judgement
 from changectl.core.measuring.measurement import parse_records
@@ -20,7 +20,7 @@ from changectl.core.ports import Event
 from changectl.core.replaying.basis import Basis
 from changectl.core.replaying.comparing import Side
 from changectl.core.replaying.policy import Policy
-from changectl.core.replaying.sameness import Differs, first_difference
+from changectl.core.replaying.sameness import Differs, as_known_then, first_difference
 from changectl.core.replaying.terms import Terms
 from changectl.core.trial.order import Letter
 from changectl.core.trial.phases import TrialPhase
@@ -82,14 +82,16 @@ class Replayed:
     Attributes:
         trial: what it was made of.
         judgement: what comes out of it now.
-        differs: the first figure that is not as recorded; None: every one is, to the bit.
+        differs: the first figure that is not as recorded; None: every one on record is, to the bit.
         instead: what other limits would have said; None: none were given.
+        not_on_record: figures that no record has of an earlier program's phases; nothing is said of these.
     """
 
     trial: RawTrial
     judgement: Judgement
     differs: Differs | None
     instead: Judgement | None
+    not_on_record: tuple[str, ...] = ()
 
 
 def replay(trial: RawTrial, policy: Policy | None = None) -> Replayed:
@@ -107,15 +109,17 @@ def replay(trial: RawTrial, policy: Policy | None = None) -> Replayed:
     except ValueError as error:
         text = f"what is on record of {trial.host} makes no whole trial: {error}"
         raise Refused(f"{text}. See what else is damaged: changectl audit verify", reason=RECORDS_LOST) from error
-    return Replayed(trial, judgement, _first_figure(trial, phases) or _of_verdict(trial, judgement), instead)
+    found = [_of_phase(raw, phase) for raw, phase in zip(trial.phases, phases, strict=True)]
+    differs = next((one for one, _ in found if one), None) or _of_verdict(trial, judgement)
+    unknown_then = sorted({name for _, names in found for name in names})
+    return Replayed(trial, judgement, differs, instead, tuple(unknown_then))
 
 
-def _first_figure(trial: RawTrial, phases: Sequence[TrialPhase]) -> Differs | None:
-    for raw, phase in zip(trial.phases, phases, strict=True):
-        recorded = mapping_of(raw.body, "summary")
-        if found := first_difference(recorded, _as_stored(phase.measurement.to_json()), str(phase)):
-            return found
-    return None
+def _of_phase(raw: RawPhase, phase: TrialPhase) -> tuple[Differs | None, tuple[str, ...]]:
+    """The first figure that is not as recorded, and the names of those that are not on record."""
+    recorded, again = mapping_of(raw.body, "summary"), _as_stored(phase.measurement.to_json())
+    levels, not_on_record = as_known_then(mappings_of(recorded, "levels"), again["levels"])
+    return first_difference(recorded, {**again, "levels": levels}, str(phase)), not_on_record
 
 
 def _of_verdict(trial: RawTrial, judgement: Judgement) -> Differs | None:

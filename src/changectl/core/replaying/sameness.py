@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 ABSENT = "(absent)"
+ADDED = ("far", "not_sent")  # figures of a level that no record has which an earlier program made
 _NOTHING = object()  # no value of JSON, so that a text which says "(absent)" is not taken for it
 
 
@@ -31,15 +32,14 @@ class Differs:
 def first_difference(recorded: Any, again: Any, place: str = "") -> Differs | None:
     """Where they part first, in the order of the recorded one; None: nowhere, to the last bit.
 
-    A figure that was computed and has no place in the record is none that an earlier program knew: no difference.
-
     Args:
         recorded: JSON values.
         again: JSON values.
         place: the way to both.
     """
     if isinstance(recorded, Mapping) and isinstance(again, Mapping):
-        parts = [(str(key), value, again.get(key, _NOTHING)) for key, value in recorded.items()]
+        keys = [*recorded, *(key for key in again if key not in recorded)]
+        parts = [(str(key), recorded.get(key, _NOTHING), again.get(key, _NOTHING)) for key in keys]
     elif isinstance(recorded, list) and isinstance(again, list):
         longest = range(max(len(recorded), len(again)))
         both = [(_at(recorded, index), _at(again, index)) for index in longest]
@@ -49,6 +49,19 @@ def first_difference(recorded: Any, again: Any, place: str = "") -> Differs | No
         return None if same else Differs(place, *(ABSENT if one is _NOTHING else one for one in (recorded, again)))
     found = (first_difference(one, other, f"{place}/{name}" if place else name) for name, one, other in parts)
     return next((each for each in found if each is not None), None)
+
+
+def as_known_then(recorded: Sequence[Any], again: Sequence[Any]) -> tuple[list[Any], tuple[str, ...]]:
+    """The levels of a phase without the figures that an earlier program did not know, and the names of these.
+
+    Such a program knew them of no level: one that only some levels lack stays, and is a difference.
+
+    Args:
+        recorded: the levels as they are on record.
+        again: the levels that were computed.
+    """
+    lacking = tuple(name for name in ADDED if recorded and not any(name in level for level in recorded))
+    return [{name: value for name, value in level.items() if name not in lacking} for level in again], lacking
 
 
 def _at(values: list[Any], index: int) -> Any:
