@@ -101,14 +101,6 @@ def cut_lines(text: str, start: int, end: int) -> str:
     return before.removesuffix("\n")
 
 
-def add_line(text: str, position: int, line: str) -> str:
-    """The text with a new line after the one in which `position` lies; a missing final newline stays missing."""
-    if not text.strip(BOM):
-        return f"{text}{line}\n"
-    end = line_end(text, position)
-    return splice(text, end, end, newline(text) + line)
-
-
 def append_line(text: str, line: str) -> str:
     """The text with a new last line; a missing final newline stays missing."""
     if not text.strip(BOM):

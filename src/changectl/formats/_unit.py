@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from changectl.formats._pieces import SPLIT, UNIT_NO_VARIABLES
+from changectl.formats._pieces import UNIT_NO_VARIABLES
 from changectl.formats._text import BOM, decode, refuse
 from changectl.formats._words import split
 
@@ -203,8 +203,3 @@ def unit_environment(files: Sequence[tuple[str, bytes]]) -> dict[str, Variable]:
                 if equals:
                     variables[name] = Variable(value, path, word.line)
     return variables
-
-
-def words_of(value: str) -> list[str]:
-    """A value split at blanks with shell quotes, as systemd splits a bare `$NAME` on a command line."""
-    return [word.value for word in split(value, 0, len(value), SPLIT)]

@@ -36,9 +36,16 @@ def edit(data: bytes, carrier: Carrier, key: Key, to: Value) -> bytes:
     """The file with the variable replaced, inserted (as a new line) or removed."""
     if carrier.then:
         line = _nested(data, carrier)
-        if to is not None and not carrier.unit:
-            check_nested(to, _file_hits(decode(data), Key(names=(carrier.at or "",)))[-1].quote)
-        return encode(edit_option(line, key, to))
+        if to is None or carrier.unit:
+            return encode(edit_option(line, key, to))
+        variable = Key(names=(carrier.at or "",))
+        quote = _file_hits(decode(data), variable)[-1].quote
+        check_nested(to, quote)
+        edited = edit_option(line, key, to)
+        if _file_hits(edited, variable)[-1].quote != quote:
+            # The option's own quotes ended those of the variable: systemd keeps them as text, a shell takes them out.
+            refuse(f"{to!r} cannot be written there: it needs the quotes that the whole variable stands in")
+        return encode(edited)
     return encode(_edit_unit(data, key, to) if carrier.unit else _edit_file(decode(data), key, to))
 
 

@@ -21,10 +21,6 @@ class Word:
     line: int
     sign: bool = False  # one of the three
 
-    def is_sign(self, text: str) -> bool:
-        """Whether it is this sign, and no word that looks like it."""
-        return self.sign and self.text == text
-
 
 def words(data: bytes) -> Iterator[Word]:
     """All words in order; comments are left out.

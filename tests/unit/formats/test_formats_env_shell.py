@@ -68,3 +68,8 @@ def test_a_shell_reads_options_inside_a_variable_as_text(values: list[tuple[str,
         expected.append(formats.settings(edited, FILE)["A"][-1].encode())  # as systemd reads it
 
     assert by_shell(tmp_path, written) == expected
+
+
+def test_an_option_that_needs_the_quotes_its_variable_stands_in_is_refused() -> None:
+    with pytest.raises(EditRefused, match="the quotes that the whole variable stands in"):
+        formats.edit(b'A="--x=1"\n', ARGS, Key(("--x",)), "#")

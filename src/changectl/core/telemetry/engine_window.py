@@ -34,19 +34,6 @@ class EngineWindow:
         BY_NAME[name]
         return self.gains[name].value if name in self.gains else None
 
-    def per_request(self, name: str, requests: int | None = None) -> float | None:
-        """Seconds of a time per request.
-
-        Args:
-            name: canonical.
-            requests: how many there were, for an engine that adds the seconds up and does not count; None: not known.
-        """
-        found = self.gains.get(name)
-        if found is None:
-            return None
-        count = found.count if found.count is not None else requests
-        return found.value / count if count else None
-
     def share(self, part: str, whole: str) -> float | None:
         """One counter's growth as a share of another's; None: missing, nothing there, or impossible."""
         one, all_of_it = self.gain(part), self.gain(whole)

@@ -88,17 +88,6 @@ def test_gauges_have_no_growth() -> None:
     assert not found.restarted
 
 
-def test_seconds_per_request_come_from_the_engines_count_or_from_the_requests_that_were_sent() -> None:
-    early = looked("queue_seconds_sum 1\nqueue_seconds_count 2\nprefill_seconds_total 1\n")
-    late = looked("queue_seconds_sum 4\nqueue_seconds_count 8\nprefill_seconds_total 3\n")
-    found = window(early, late)
-
-    assert found.per_request("queue_time", requests=100) == 0.5
-    assert found.per_request("prefill_time", requests=4) == 0.5
-    assert found.per_request("prefill_time") is None
-    assert window(late, late).per_request("queue_time") is None  # no request ended: nothing to divide by
-
-
 def test_a_percentile_is_bounded_by_the_edges_of_its_bucket() -> None:
     buckets = ((0.1, 90.0), (0.5, 99.0), (math.inf, 100.0))
 
