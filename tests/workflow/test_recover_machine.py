@@ -19,6 +19,7 @@ from changectl.core.lifecycle import Outcome
 
 LONGEST = 300  # port calls of a run on three hosts, and some more
 TURNS = ("disarm", "disarm", "restore", "apply", "turn", "step.closed")
+PLACES = [("gpu1",), ("gpu1", "gpu2"), ("gpu1", "gpu2", "gpu3"), ("gpu1:8080", "gpu1:8081")]
 POLICIES = st.sampled_from(["", "on_partial: revert_all\n"])
 MOMENTS = st.one_of(st.tuples(st.sampled_from(TURNS), st.integers(1, 6)), st.integers(1, LONGEST))
 
@@ -28,7 +29,7 @@ class Lives(RuleBasedStateMachine):
 
     stage: Stage
 
-    @initialize(names=st.sampled_from([("gpu1",), ("gpu1", "gpu2"), ("gpu1", "gpu2", "gpu3")]))
+    @initialize(names=st.sampled_from(PLACES))
     def begin(self, names: tuple[str, ...]) -> None:
         self.stage = Stage(names)
 
