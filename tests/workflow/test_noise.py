@@ -34,7 +34,7 @@ def test_a_host_that_two_trials_were_made_on_is_calibrated() -> None:
     known.memory.noise = [found_by(stage)] * 2
     carried_out(known, plan(BETTER, GAIN))
     assert not uncalibrated(known)
-    assert known.journal.bodies("verdict")[-1]["noise"]["assumed"]["measured"]["rps_ok"]["df"] == 10
+    assert known.journal.bodies("verdict")[-1]["noise"]["assumed"]["measured"]["rps_ok at normal"]["df"] == 10
     assert known.journal.bodies("verdict")[-1]["verdict"] == "improved"
 
 

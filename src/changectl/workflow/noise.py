@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from changectl.core.judging.hardware import hardware
-from changectl.core.judging.judgement import Verdict
-from changectl.core.trial.noise_learned import known, learned
+from changectl.core.judging.judgement import Judgement
+from changectl.core.trial.noise_learned import known, learned, tells_noise
 from changectl.core.trial.noise_model import NoiseModel
 from changectl.core.trial.phases import TrialPhase
 from changectl.core.trial.record import RecordedTrial
@@ -27,7 +27,7 @@ def alike(contact: Contact, load: LoadPlan) -> dict[str, Any]:
     own = hardware(host, version)
     memory = None if own.memory is None else round(own.memory / 1e9)
     facts = {**own.parts.facts, "memory_gb": memory, "kernel": host.get("kernel"), "engine": target.engine.name}
-    facts |= {"model": model_digest(contact.model), **load.facts()}
+    facts |= {"model": model_digest(contact.model), "caller": load.caller.name if load.caller else "", **load.facts()}
     facts.pop(ORDER_OF_REQUESTS)
     return facts
 
@@ -50,9 +50,9 @@ class HostNoise:
             return self._earlier.noise
         return known_noise(self._attempt.contact, self._load, self._attempt.tools)
 
-    def to_json(self, phases: Sequence[TrialPhase], verdict: Verdict) -> Mapping[str, Any]:
-        """For the record: what it was taken for, and what the phases say of it, if they may be compared at all."""
+    def to_json(self, phases: Sequence[TrialPhase], judgement: Judgement) -> Mapping[str, Any]:
+        """For the record: what it was taken for, and what the phases say of it, if they were as they should be."""
         tools, run = self._attempt.tools, self._attempt.recorder.run
-        told = () if verdict is Verdict.INVALID else phases
+        told = phases if tells_noise(judgement) else ()
         found = learned(told, alike(self._attempt.contact, self._load), tools.clock.now(), run)
         return {"assumed": self.assumed.to_json(), "found": None if found is None else found.to_json()}

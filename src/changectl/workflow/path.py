@@ -28,7 +28,8 @@ def require_path(target: Target, load: LoadPlan, records: Records, seen: Sampled
     if cut := sum(cls in CUT for cls in records.texts("cls")):
         text = f"{way}, and {cut} of {len(records)} requests were not taken there. It is measured on no other path"
         raise NotKept(PATH_LOST, f"{text}; mend that, then apply the plan again")
-    received = math.fsum(one.n_out or 0 for one in records if one.ok)
+    tokens = [one.n_out for one in records if one.ok]
+    received = None if None in tokens else math.fsum(each or 0 for each in tokens)
     if why := arrived(received, seen.activity.engine.gain("generated_tokens")):
         hint = "`through_balancer` has to lead to this instance alone"
         raise NotKept(PATH_UNPROVEN, f"{way}, and it is not proven that this instance answered: {why}; {hint}")

@@ -117,7 +117,7 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
     phase = planned if observed is None else Span(observed, observed)
     instances = _looks(instances, live=observed is not None)
     noise = next((one.noise for one in instances if one.look == "trial"), NOTHING_KNOWN)
-    starts, phases, sight = _trial(order, spent, phase, len(load.levels) if load else 0, noise)
+    starts, phases, sight = _trial(order, spent, phase, list(load.levels) if load else [], noise)
     trials, short = (sum(one.look in looks for one in instances) for looks in (("trial", "live"), ("short",)))
     measuring = None if phase is None else phase.times(phases * trials + SHORT_PHASES * short)
     watch = order.plan.steps[number].watch or 0.0
@@ -145,7 +145,7 @@ def _phase(planned: float | None, spent: Spent) -> Span | None:
 
 
 def _trial(
-    order: Order, spent: Spent, phase: Span | None, levels: int, noise: NoiseModel
+    order: Order, spent: Spent, phase: Span | None, levels: Sequence[str], noise: NoiseModel
 ) -> tuple[int, int, tuple[str, ...]]:
     """At most so many starts and phases of an instance, and what they can tell."""
     effort, start = order.plan.effort, spent.start_cost
@@ -160,7 +160,7 @@ def _trial(
         return 1, 1, (f"no pair of phases fits into {effort}: {effort.too_short(times)}",)
     own = length(pairs, times)
     figures = guarded(order.service.class_)
-    sentences = price(pairs, times, noise, figures, len(figures) * max(1, levels)).sentences()
+    sentences = price(pairs, times, noise, figures, len(figures) * max(1, len(levels)), levels).sentences()
     allowed = order.plan.outage
     if allowed is not None and own.down > allowed:
         down, room = format_duration(own.down, 2), format_duration(allowed)

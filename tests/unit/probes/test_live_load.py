@@ -24,6 +24,7 @@ def asked(live: LiveLoad | None) -> CheckResult:
         (LiveLoad("no load is sent"), "not_applicable", "no load is sent"),
         (LiveLoad("", STREAM, 60, 0, 0, 0), "passed", "it serves nobody"),
         (LiveLoad("", STREAM, 60, None, 0, None), "passed", "it serves nobody"),
+        (LiveLoad("", STREAM, 60, 0, 5000, None), "unknown", "the engine does not tell what `low`"),
         (LiveLoad("", STREAM, 59, 0, 0, 0), "failed", "`low` would add 1 stream"),
         (LiveLoad("", STREAM, 60, None, 70, None), "unknown", "the engine does not tell what `low`"),
         (LiveLoad("", RATE, 60, None, 70, 3), "unknown", "the engine does not tell what `low`"),

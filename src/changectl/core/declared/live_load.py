@@ -34,8 +34,9 @@ class LiveLoad:
     @property
     def idle(self) -> bool:
         """Whether it was seen to serve nobody, for long enough."""
-        served = self.requests if self.requests is not None else self.tokens
-        return self.seconds >= IDLE_AFTER and served == 0 and not self.under_way
+        # No request may have ended, and yet one be under way that takes longer than the look.
+        counted = (self.requests, self.tokens) != (None, None)
+        return self.seconds >= IDLE_AFTER and counted and not (self.requests or self.tokens or self.under_way)
 
     @property
     def rate(self) -> float | None:

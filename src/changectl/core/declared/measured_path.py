@@ -36,13 +36,15 @@ def check(plan: Plan, source: Source, service: Service) -> Iterator[Problem]:
     yield named_in.problem(("conditions", "path"), message, hint)
 
 
-def arrived(received: float, generated: float | None) -> str:
+def arrived(received: float | None, generated: float | None) -> str:
     """Why it is not proven that what was received came from the instance; "": it did.
 
     Args:
-        received: output tokens of all good answers.
+        received: output tokens of all good answers; None: one of them does not tell, or there is none.
         generated: by how much the instance's own counter of output tokens grew meanwhile; None: not known.
     """
+    if not received:
+        return "no answer, or not every one, tells how many tokens it has, so nobody knows whose answers these were"
     if generated is None:
         return "the engine does not count the tokens that it generates, so nobody knows whose answers these were"
     if generated < ALMOST_ALL * received:

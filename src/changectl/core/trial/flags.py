@@ -14,6 +14,8 @@ from changectl.core.trial.noise_model import PRIOR
 from changectl.core.trial.phases import TrialPhase, level_names, of_letter, pooled_level
 from changectl.core.units import format_share, format_value
 
+OUTLIER = "outlier"  # the code of a phase that was unlike the others
+
 
 def flags_of(ground: Ground, figures: Sequence[str]) -> tuple[Reason, ...]:
     """The flags of a trial; `figures` are those that were judged with the host's noise."""
@@ -36,7 +38,7 @@ def _outlier(phase: TrialPhase, phases: Sequence[TrialPhase]) -> Reason | None:
     if worst is None or worst[0] < harm.FACTOR:
         return None
     factor, text = worst
-    return Reason("outlier", f"{phase} was unlike the others with its configuration: {text}, {factor:.2g} times worse")
+    return Reason(OUTLIER, f"{phase} was unlike the others with its configuration: {text}, {factor:.2g} times worse")
 
 
 def _factors(phase: TrialPhase, others: Sequence[TrialPhase]) -> Iterator[tuple[float, str]]:

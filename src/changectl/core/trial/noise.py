@@ -43,11 +43,11 @@ class TrialNoise:
 
     def least_pairs(self, ref: MetricRef) -> int:
         """After how many pairs the evidence on a figure counts."""
-        return LEAST_PAIRS[self.model.of(ref.name).source]
+        return LEAST_PAIRS[self.model.of(str(ref)).source]
 
     def estimate(self, ref: MetricRef, fitted: Fit) -> Estimate:
         """The effect on a figure, with the noise that is believed."""
-        known, own = self.model.of(ref.name), kind(ref, self.model)
+        known, own = self.model.of(str(ref)), kind(ref, self.model)
         times = max(1.0, self.times.get(own, 1.0))
         if own in self.doubted or refuted(fitted.residual, known.spread):
             return estimate_alone(fitted, known.spread.variance * times)
@@ -63,8 +63,8 @@ def kind(ref: MetricRef, model: NoiseModel) -> Kind:
     What the engine tells of a whole phase, such as how much its cache holds, has no part in the noise of any load.
     """
     if not ref.metric.per_level:
-        return "fact", model.of(ref.name).source
-    return "tail" if ref.statistic in _TAIL else "body", model.of(ref.name).source
+        return "fact", model.of(str(ref)).source
+    return "tail" if ref.statistic in _TAIL else "body", model.of(str(ref)).source
 
 
 def noise_of(phases: Sequence[TrialPhase], model: NoiseModel) -> TrialNoise:
@@ -72,7 +72,7 @@ def noise_of(phases: Sequence[TrialPhase], model: NoiseModel) -> TrialNoise:
     ratios: dict[Kind, list[float]] = {}
     freedom: dict[Kind, tuple[float, float]] = {}
     for ref, fitted in _fits(phases, (*LATENCIES, *THROUGHPUTS)):
-        known = model.of(ref.name).spread
+        known = model.of(str(ref)).spread
         if not fitted.residual.df or not known.variance:
             continue
         own = kind(ref, model)
@@ -115,16 +115,9 @@ def points_of(ref: MetricRef, phases: Sequence[TrialPhase]) -> list[Point]:
 def spreads_of(phases: Sequence[TrialPhase]) -> dict[str, Spread]:
     """Figure -> its spread from phase to phase, for `NoiseModel.updated`; empty: there are too few phases.
 
-    Several levels are averaged and count once: what a start was like, all levels of its phase share.
+    Each level has its own: a peak is noisier than an idle hour, and neither may be taken for the other.
     """
-    found: dict[str, list[Spread]] = {}
-    for ref, fitted in _fits(phases):
-        if fitted.residual.df:
-            found.setdefault(ref.name, []).append(fitted.residual)
-    return {
-        name: Spread(math.fsum(one.variance for one in spreads) / len(spreads), min(one.df for one in spreads))
-        for name, spreads in found.items()
-    }
+    return {str(ref): fitted.residual for ref, fitted in _fits(phases) if fitted.residual.df}
 
 
 def _fits(phases: Sequence[TrialPhase], names: Collection[str] = METRICS.keys()) -> Iterator[tuple[MetricRef, Fit]]:

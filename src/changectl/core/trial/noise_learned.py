@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from changectl.core.judging.judgement import Judgement, Verdict
+from changectl.core.trial.flags import OUTLIER
 from changectl.core.trial.noise import spreads_of
 from changectl.core.trial.noise_model import NOTHING_KNOWN, NoiseModel, Spread
 from changectl.core.trial.phases import TrialPhase
@@ -50,6 +52,16 @@ class Learned:
             return cls(at, dict(raw["alike"]), model.measured, run)
         except (KeyError, TypeError) as error:
             raise ValueError(f"learned noise does not say where it holds: {error!r}") from error
+
+
+def tells_noise(judgement: Judgement) -> bool:
+    """Whether a trial's phases differ by noise alone, beside one effect.
+
+    What must not be compared tells nothing. A change that does harm need not do it in every phase alike, and a phase
+    unlike all others is no noise: either would make a host look so unsteady that harm later hides in it.
+    """
+    odd = any(flag.code == OUTLIER for flag in judgement.flags)
+    return not odd and judgement.verdict not in (Verdict.INVALID, Verdict.REGRESSED)
 
 
 def learned(phases: Sequence[TrialPhase], alike: Mapping[str, Any], at: str, run: str) -> Learned | None:

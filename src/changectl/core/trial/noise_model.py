@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 Source = Literal["calibrated", "uncalibrated"]
 
+AT = " at "  # between a figure and its level
 ENOUGH = 10.0  # degrees of freedom from which on a host's own figures stand alone
 
 
@@ -62,14 +63,15 @@ class NoiseModel:
     """What is known of a host and its like.
 
     Attributes:
-        measured: figure (`ttft_user_p50`, `rps_ok`) -> its spread between phases of one configuration.
+        measured: figure -> its spread between phases of one configuration; of one level (`ttft_user_p50 at peak`), or
+            of all alike (`ttft_user_p50`).
     """
 
     measured: Mapping[str, Spread] = field(default_factory=dict)
 
     def of(self, figure: str) -> Noise:
         """The noise of a figure: its own where enough is known, else the prior with what little there is."""
-        own = self.measured.get(figure, Spread(0.0, 0.0))
+        own = self.measured.get(figure) or self.measured.get(figure.partition(AT)[0], Spread(0.0, 0.0))
         if own.df >= ENOUGH:
             return Noise(own, "calibrated")
         return Noise(pooled(PRIOR, own), "uncalibrated")

@@ -11,7 +11,7 @@ from changectl.core.measuring.metrics import METRICS
 from changectl.core.trial.estimate import quantile, variance_factor
 from changectl.core.trial.evidence import HARM_PER_LOOK, KEEP_PER_LOOK, POWER
 from changectl.core.trial.noise import LEAST_PAIRS
-from changectl.core.trial.noise_model import Noise, NoiseModel, Source, Spread
+from changectl.core.trial.noise_model import AT, Noise, NoiseModel, Source, Spread
 from changectl.core.trial.order import Length, Times, length
 from changectl.core.units import format_duration, format_share
 
@@ -61,7 +61,9 @@ def guarded(service_class: str) -> tuple[str, ...]:
     )
 
 
-def price(pairs: int, times: Times, noise: NoiseModel, figures: Sequence[str], guards: int) -> Price:
+def price(
+    pairs: int, times: Times, noise: NoiseModel, figures: Sequence[str], guards: int, levels: Sequence[str] = ()
+) -> Price:
     """The price of so many pairs.
 
     Args:
@@ -70,16 +72,22 @@ def price(pairs: int, times: Times, noise: NoiseModel, figures: Sequence[str], g
         noise: what is known of the host.
         figures: the names of the guarded figures.
         guards: how many guards there are: the figures, at each level.
+        levels: their names; what can be seen of a figure is told for the noisiest of them.
     """
     alike: dict[tuple[Spread, Source], list[str]] = {}
     for figure in figures:
-        own = noise.of(figure)
+        own = _noisiest(noise, figure, levels)
         alike.setdefault((own.spread, own.source), []).append(figure)
     sights = (
         Sight(tuple(names), source, *_seen(pairs, Noise(spread, source), guards))
         for (spread, source), names in alike.items()
     )
     return Price(length(pairs, times), tuple(sights))
+
+
+def _noisiest(noise: NoiseModel, figure: str, levels: Sequence[str]) -> Noise:
+    own = [noise.of(f"{figure}{AT}{level}") for level in levels] or [noise.of(figure)]
+    return max(own, key=lambda one: (one.source == "uncalibrated", one.spread.variance))
 
 
 def _seen(pairs: int, noise: Noise, guards: int) -> tuple[float, float | None]:

@@ -167,7 +167,7 @@ def _endless(ref: MetricRef, limit: str, ground: Ground, points: Sequence[Point]
 def _mended(ref: MetricRef, limit: str, points: Sequence[Point], ground: Ground, guard: Guard | None) -> Held:
     """Without bounds before, and with some now: that is no loss; an absolute limit still asks for its bound."""
     new = [point.y for point in points if point.letter == "B"]
-    known = ground.noise.model.of(ref.name).spread
+    known = ground.noise.model.of(str(ref)).spread
     effect = Estimate(-math.inf, 1.0, known, known, math.fsum(new) / len(new), len(new))
     bound = figure_of(ref.metric, effect.upper_of_b(KEEP_PER_LOOK))
     note = "without bounds before the change"

@@ -16,10 +16,12 @@ from changectl.core.measuring.proportions import Count, design_effect, total
 from changectl.core.measuring.statistics import FAR
 from changectl.core.trial.failures import Failures
 from changectl.core.trial.guards import Held
-from changectl.core.trial.phases import TrialPhase, of_letter
+from changectl.core.trial.phases import TrialPhase, of_letter, pairs_done
 from changectl.core.units import format_share
 
 SIZE = 0.02  # share by which more answers are far slower; less is no harm
+LEAST = 3  # pairs
+DOUBTFUL = 0.05  # so improbable by chance that a figure is not called clear before there are as many
 
 
 def with_tail(held: Held, ref: MetricRef, phases: Sequence[TrialPhase]) -> Held:
@@ -28,19 +30,36 @@ def with_tail(held: Held, ref: MetricRef, phases: Sequence[TrialPhase]) -> Held:
     if held.evidence is None or found is None or found.more < SIZE:
         return held
     evidence = found.p_worse()
-    if held.beyond and held.evidence <= evidence and not held.waits:
-        return held
     shares = [format_share(count.share) for count in (found.after, found.before)]
     note = f"{shares[0]} of the answers took more than {FAR:g} times the median, {shares[1]} before"
+    if pairs_done(phases) < LEAST:
+        # Slow answers may come in bursts, which two phases can have by chance: neither harm yet, nor clear.
+        return replace(held, waits=f"{note}: that counts after {LEAST} pairs") if evidence < DOUBTFUL else held
+    if not _in_every_phase(ref, phases) or (held.beyond and held.evidence <= evidence and not held.waits):
+        return held
     return replace(held, row=replace(held.row, note=note), evidence=evidence, beyond=True, waits="")
 
 
-def far_slower(ref: MetricRef, phases: Sequence[TrialPhase]) -> Failures | None:
-    """The shares of answers that took more than twice the median of their phase; None: nobody counted."""
+def _in_every_phase(ref: MetricRef, phases: Sequence[TrialPhase]) -> bool:
+    """Whether the new configuration has more of them in each of its phases than the saved one has in any.
+
+    What counts as evidence is a phase, not an answer: one burst makes many answers slow at once.
+    """
+    before, after = ([count.share or 0.0 for count in group] for group in _groups(ref, phases))
+    return bool(before and after) and min(after) > max(before)
+
+
+def _groups(ref: MetricRef, phases: Sequence[TrialPhase]) -> list[list[Count]]:
     groups = []
     for letter in ("A", "B"):
         levels = [phase.measurement.level(ref.level or "") for phase in of_letter(phases, letter)]
         groups.append([count for level in levels if level and (count := _count(ref.metric.name, level))])
+    return groups
+
+
+def far_slower(ref: MetricRef, phases: Sequence[TrialPhase]) -> Failures | None:
+    """The shares of answers that took more than twice the median of their phase; None: nobody counted."""
+    groups = _groups(ref, phases)
     before, after = (total(group) for group in groups)
     if not before.n or not after.n:
         return None

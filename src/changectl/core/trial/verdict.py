@@ -77,7 +77,7 @@ def judge_trial(
     targets = [replace(target, row=_waiting(target.row, look)) for target in targets_of(expect, ground)]
     rows = _rows(held, gross_harm(phases, service_class, guards), look)
     evidence = Evidence(rows, held, targets, *_at_once(phases), ground.unequal)
-    flags = flags_of(ground, [one.row.metric for one in held if one.decided_by and one.row.metric not in COUNTED])
+    flags = flags_of(ground, [one.row.place for one in held if one.decided_by and one.row.metric not in COUNTED])
     return replace(concluded(evidence, look), rows=(*rows, *(target.row for target in targets)), flags=flags)
 
 

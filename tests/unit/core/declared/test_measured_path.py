@@ -73,10 +73,10 @@ def test_a_path_that_leads_nowhere_is_a_mistake_of_the_file_that_names_it(
 
 @pytest.mark.parametrize(
     ("received", "generated", "proven"),
-    [(1000, 1000, True), (1000, 1400, True), (1000, 980, True), (1000, 979, False), (1000, 0, False), (0, 0, True),
-     (1000, None, False)],
+    [(1000, 1000, True), (1000, 1400, True), (1000, 980, True), (1000, 979, False), (1000, 0, False), (0, 0, False),
+     (None, 1000, False), (1000, None, False)],
 )  # fmt: skip
 def test_what_was_received_has_to_be_what_the_instance_generated(
-    received: float, generated: float | None, proven: bool
+    received: float | None, generated: float | None, proven: bool
 ) -> None:
     assert (arrived(received, generated) == "") == proven

@@ -23,7 +23,12 @@ def test_phases_that_do_not_differ_have_no_spread_and_neither_effect_nor_drift_i
     other = trial(4, lambda number, letter: slowed(level(), 1.3 * 1.01**number if letter == "B" else 1.01**number))
     for phases in (steady(4), other):
         found = spreads_of(phases)
-        assert set(found) >= {"ttft_user_p50", "tpot_p95", "e2e_user_mean", "rps_ok"}
+        assert set(found) >= {
+            "ttft_user_p50 at normal",
+            "tpot_p95 at normal",
+            "e2e_user_mean at normal",
+            "rps_ok at normal",
+        }
         assert all(one.variance < 1e-12 and one.df == 5 for one in found.values())
 
 
@@ -31,20 +36,22 @@ def test_what_is_left_over_is_the_spread() -> None:
     wobble = {1: 1.0, 2: 1.02, 3: 0.99, 4: 1.0}
     found = spreads_of(trial(2, lambda number, _: level(latency=latencies(tpot=wobble[number]))))
 
-    assert found["tpot_p50"].df == 1
-    assert found["tpot_p50"].variance > 1e-6
-    assert found["rps_ok"].variance < 1e-12
+    assert found["tpot_p50 at normal"].df == 1
+    assert found["tpot_p50 at normal"].variance > 1e-6
+    assert found["rps_ok at normal"].variance < 1e-12
 
 
-def test_levels_of_one_phase_share_its_start_and_count_once() -> None:
-    phases = trial(4, lambda *_: [level("low"), level("peak")])
-    assert spreads_of(phases)["tpot_p50"].df == 5
+def test_each_level_has_a_spread_of_its_own() -> None:
+    wobble = [1.0, 1.02, 0.99, 1.0, 1.03, 0.98, 1.0, 1.01]
+    found = spreads_of(trial(4, lambda number, _: [level("low"), slowed(level("peak"), wobble[number - 1])]))
+    assert (found["tpot_p50 at low"].df, found["tpot_p50 at peak"].df) == (5, 5)
+    assert found["tpot_p50 at low"].variance < 1e-12 < 1e-5 < found["tpot_p50 at peak"].variance
 
 
 def test_one_pair_and_a_figure_that_a_phase_lacks_teach_nothing() -> None:
     assert spreads_of(steady(1)) == {}
     phases = trial(4, lambda number, _: level(rps_ok=None if number == 2 else 10.0))
-    assert "rps_ok" not in spreads_of(phases)
+    assert "rps_ok at normal" not in spreads_of(phases)
     told = [phase(one.number, one.letter, facts={"load_time": 8.0}) for one in steady(2)]
     assert spreads_of(told)["load_time"].df == 1
 
@@ -60,7 +67,7 @@ def test_a_host_is_calibrated_by_its_own_trials() -> None:
         phases = trial(4, lambda number, _, by=wobble: slowed(level(), math.exp(by[number])))
         model = model.updated(spreads_of(phases))
 
-    own = model.of("rps_ok")
+    own = model.of("rps_ok at normal")
     assert own.source == "calibrated"
     assert 0.003 < own.spread.deviation < 0.008
     assert judge_trial(steady(2), looks(4), declared=("slots",), noise=model).verdict is Verdict.UNCHANGED

@@ -9,26 +9,27 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.unit.core.trial.trial_samples import level, slowed, steady, trial
+from tests.unit.core.trial.trial_samples import judge, level, slowed, steady, trial
 
-from changectl.core.trial.noise_learned import LASTS, Learned, known, learned
+from changectl.core.trial.noise_learned import LASTS, Learned, known, learned, tells_noise
 from changectl.core.trial.noise_model import NOTHING_KNOWN, Spread
+from changectl.core.trial.phases import TrialPhase
 
 NOW = "2026-11-30T12:00:00+00:00"
 HERE = {"kernel": "6.1", "processors": ["x", 8, 8], "engine_version": "b1", "levels": {"peak": "16 streams"}}
-FOUND = Learned("2026-11-29T12:00:00+00:00", HERE, {"ttft_user_p50": Spread(0.0004, 5.0)}, "R1")
+FOUND = Learned("2026-11-29T12:00:00+00:00", HERE, {"ttft_user_p50 at peak": Spread(0.0004, 5.0)}, "R1")
 
 
 def test_two_trials_of_four_pairs_calibrate_a_host() -> None:
     once, twice = known([FOUND], HERE, NOW), known([FOUND, replace(FOUND, run="R2")], HERE, NOW)
 
-    assert once.of("ttft_user_p50").source == "uncalibrated"
-    assert twice.of("ttft_user_p50").source == "calibrated"
-    assert twice.of("ttft_user_p50").spread == Spread(0.0004, 10.0)
+    assert once.of("ttft_user_p50 at peak").source == "uncalibrated"
+    assert twice.of("ttft_user_p50 at peak").source == "calibrated"
+    assert twice.of("ttft_user_p50 at peak").spread == Spread(0.0004, 10.0)
 
 
 def test_a_figure_that_was_never_measured_stays_uncalibrated() -> None:
-    assert known([FOUND] * 9, HERE, NOW).of("tpot_p50").source == "uncalibrated"
+    assert known([FOUND] * 9, HERE, NOW).of("tpot_p50 at peak").source == "uncalibrated"
 
 
 @pytest.mark.parametrize("name", HERE)
@@ -59,7 +60,7 @@ def test_what_a_trial_found_out_survives_the_record() -> None:
     found = learned(uneven, HERE, NOW, "R1")
 
     assert found is not None
-    assert found.spreads["ttft_user_p50"].df == 1
+    assert found.spreads["ttft_user_p50 at normal"].df == 1
     assert Learned.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False)), NOW, "R1") == found
 
 
@@ -67,3 +68,15 @@ def test_what_a_trial_found_out_survives_the_record() -> None:
 def test_what_is_no_such_thing_is_an_error_of_its_own(raw: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="noise"):
         Learned.from_json(raw, NOW, "R1")
+
+
+@pytest.mark.parametrize(
+    ("phases", "tells"),
+    [
+        (steady(3), True),
+        (steady(3, level(), slowed(level(), 1.3)), False),
+        (trial(4, lambda number, _: slowed(level(), 5.0 if number == 3 else 1.0)), False),
+    ],
+)
+def test_neither_harm_nor_a_phase_unlike_the_others_is_taken_for_noise(phases: list[TrialPhase], tells: bool) -> None:
+    assert tells_noise(judge(phases)) is tells

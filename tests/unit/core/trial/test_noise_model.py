@@ -80,3 +80,11 @@ def test_pooling_lies_between_both_and_does_not_care_for_their_order(one: Spread
     if both.df:
         known = [spread.variance for spread in (one, other) if spread.df]
         assert min(known) * (1 - 1e-9) <= both.variance <= max(known) * (1 + 1e-9)
+
+
+def test_a_level_has_its_own_noise_and_else_that_of_all_levels() -> None:
+    model = NoiseModel({"tpot_p50": Spread(1e-4, 20), "tpot_p50 at peak": Spread(9e-4, 20)})
+
+    assert model.of("tpot_p50 at peak").spread.variance == 9e-4
+    assert model.of("tpot_p50 at low").spread.variance == 1e-4
+    assert NoiseModel({"tpot_p50 at low": Spread(1e-4, 20)}).of("tpot_p50 at peak").source == "uncalibrated"

@@ -55,3 +55,14 @@ def test_the_price_in_sentences() -> None:
 def test_the_price_of_one_pair_promises_nothing_but_gross_harm() -> None:
     _, told = price(1, Times(2, 10), NoiseModel(), ["rps_ok"], 1).sentences()
     assert told == "So few pairs see gross harm alone: 50% or more (rps_ok; uncalibrated)."
+
+
+def test_what_can_be_seen_is_told_for_the_noisiest_level() -> None:
+    model = NoiseModel({"rps_ok at low": TYPICAL, "rps_ok at peak": Spread(0.03**2, 30)})
+    both, quiet, unknown = (
+        price(4, Times(load=1.0, phase=1.0), model, ["rps_ok"], 1, levels).sights[0]
+        for levels in (["low", "peak"], ["low"], ["low", "night"])
+    )
+    assert both.visible == pytest.approx(smallest_visible(4, Spread(0.03**2, 30), 1))
+    assert quiet.visible == pytest.approx(smallest_visible(4, TYPICAL, 1))
+    assert unknown.source == "uncalibrated"

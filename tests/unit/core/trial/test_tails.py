@@ -38,10 +38,11 @@ def leaping(number: int, letter: Letter) -> LevelMeasurement:
     return tailed(15, ttft_user=2.0 if number % 2 else 1.05) if letter == "B" else tailed(0)
 
 
-def test_one_answer_in_twenty_is_found_at_the_second_look_wherever_the_p95_happens_to_lie() -> None:
+def test_one_answer_in_twenty_is_found_at_the_third_look_wherever_the_p95_happens_to_lie() -> None:
     for noise in (None, NoiseModel()):
         given = {} if noise is None else {"noise": noise}
-        judgement = judge(trial(2, leaping), **given)
+        assert end(judge(trial(2, leaping), **given)) == GOES_ON
+        judgement = judge(trial(3, leaping), **given)
         assert end(judgement) == REGRESSED
         assert "5% of the answers took more than 2 times the median, 0% before" in str(judgement.reasons[0])
         assert row(judgement, "ttft_user_p95 at normal").state == "breach"
@@ -66,6 +67,19 @@ def test_fewer_than_two_points_more_are_no_harm() -> None:
 def test_a_tail_that_was_there_before_is_not_blamed_on_the_change() -> None:
     assert end(judge(steady(2, tailed(15), tailed(16)))) == KEPT_NEUTRAL
     assert end(judge(steady(2, tailed(40), tailed(15)))) == KEPT_NEUTRAL
+
+
+def test_a_burst_in_each_phase_of_b_so_far_is_neither_harm_nor_clear_before_the_third_pair() -> None:
+    judgement = judge(steady(2, tailed(0), tailed(12)))
+    assert end(judgement) == GOES_ON
+    assert "that counts after 3 pairs" in row(judgement, "ttft_user_p95 at normal").note
+
+
+def test_bursts_that_not_every_phase_of_b_has_are_no_harm() -> None:
+    def bursts(number: int, letter: Letter) -> LevelMeasurement:
+        return tailed(30 if letter == "B" and number != 6 else 0)
+
+    assert row(judge(trial(4, bursts)), "ttft_user_p95 at normal").state == "clear"
 
 
 def test_a_burst_in_one_phase_is_not_taken_for_the_changes_doing() -> None:
