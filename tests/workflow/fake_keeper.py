@@ -66,7 +66,8 @@ class FakeKeeper:
         self.require(host, args["run"], args["generation"])
         if args["run"] not in self.armed:
             return {"disarmed": False}
-        self.decided[args["run"]] = {name: args[name] for name in ("outcome", "nonce", "generation", "head")}
+        told = {name: args[name] for name in ("outcome", "nonce", "generation", "head")}
+        self.decided[args["run"]] = {**told, "at": "?"}
         del self.armed[args["run"]]
         return {"disarmed": True, "changed": True, "left_behind": []}
 

@@ -339,6 +339,27 @@ def test_wherever_the_controller_dies_recover_leaves_every_instance_in_service(m
     assert stage.balancer.keeper.armed == {}
     assert stage.stopped_in_service == []
     assert summarise(stage.journal.lines).out == ()
+    if (moment, dead_man) == ("journal undrain.outcome", False):
+        told = [body["how"] for body in stage.journal.bodies("undrain.outcome") if "how" in body]
+        assert told == ["the run itself had put it back into service, at ?"]
+
+
+def test_a_balancer_that_is_lost_right_after_its_lease_was_taken_over_gets_no_more_signs_of_life() -> None:
+    stage = Behind()
+    left_out_by_a_step(stage)
+    stage.balancer.on_switch = lambda call: None
+    before = len(stage.heart.beatings)
+
+    def lost(name: str) -> None:
+        if name == "door lb1 standing" and any(one.host == "lb1" for one in stage.heart.beatings[before:]):
+            raise ContactLost("lb1: gone")
+
+    stage.world.before = lost
+    stage.apply(BETTER)
+
+    taken = [one for one in stage.heart.beatings[before:] if one.host == "lb1"]
+    assert taken
+    assert all(one.stopped for one in taken)
 
 
 @pytest.mark.parametrize("ended", ["signal", "lease"])

@@ -6,8 +6,9 @@ dies, the dead-man puts the member back as soon as it answers there, and never b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from changectl import traffic
 from changectl.core.errors import Locked
@@ -177,17 +178,18 @@ class Balancer:
         lease = self._held(post, folder)
         lease.armed = None
         lease.take()
-        standing = lease.target.ask("standing", {"run": folder})
+        try:
+            standing = lease.target.ask("standing", {"run": folder})
+        except BaseException:
+            lease.stop_beating()  # nobody knows of this lease any more: let it run out, so that the dead-man may act
+            raise
         if standing.get("armed"):
             lease.armed = True if standing.get("keeper_running") else None
             self._lease, self._adopted, self.out_since = lease, True, self.tools.clock.monotonic()
             return
         lease.armed = False
         lease.give_back()
-        fired = standing.get("fired") or {}
-        who = "by hand" if fired.get("by") == "hand" else "by itself"
-        back = f"{post.address.name} put it back into service {who} at {fired.get('at')}"
-        self._settled(folder, back if fired else "nothing was switched")
+        self._settled(folder, _how_back(post.address.name, standing))
 
     def _settled(self, folder: str, how: str) -> None:
         self.recorder.note(outcome(UNDRAIN), {"host": self.target.name, "folder": folder, "ok": True, "how": how})
@@ -237,6 +239,19 @@ class Balancer:
     def _held(self, post: Post, folder: str) -> HostLease:
         seconds = outliving(lease_seconds(self.target, self.tools))
         return HostLease(post, self.recorder, self.tools, folder, seconds, silence_ends=not self.insisting)
+
+
+def _how_back(balancer: str, standing: Mapping[str, Any]) -> str:
+    """How it came back into service, by what the balancer's host has on record of a time that is over."""
+    fired, decided = standing.get("fired") or {}, standing.get("disarmed") or {}
+    if fired:
+        who = "by hand" if fired.get("by") == "hand" else "by itself"
+        return f"{balancer} put it back into service {who} at {fired.get('at')}"
+    if decided.get("outcome") == "reverted":
+        return f"the run itself had put it back into service, at {decided.get('at')}"
+    if decided or standing.get("touched"):
+        return f"{balancer} was told to switch, and nothing of that is armed there any more"
+    return "nothing was switched"
 
 
 def gate_of(
