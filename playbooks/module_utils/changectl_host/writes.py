@@ -192,17 +192,18 @@ def is_ours(run: Run, event: Dict[str, Any], place: str) -> bool:
 
 
 def forget(args: Dict[str, Any]) -> Dict[str, Any]:
-    """Remove the run's folder with its snapshot: {removed: [...]}.
+    """Remove the run's folder with its snapshot, and with those of its instances in it: {removed: [...]}.
 
     Raises:
         Failure: `stale_generation`: somebody took the run over, and its snapshot is their way back; `armed`: it is the
-            dead-man's; `displaced`: only this folder tells where somebody else's file lies.
+            dead-man's, or one in it is; `displaced`: only this folder tells where somebody else's file lies.
     """
     existed = os.path.isdir(Run.of(args).folder)
     with mutating(args, without_lease=True) as run:
-        if records.armed(run) is not None:
-            raise Failure("armed", f"run {run.name} is armed: its folder is the way back")
-        _require_none(_left_behind(run)[1])
+        for one in [run] if run.instance else run.folders():
+            if records.armed(one) is not None:
+                raise Failure("armed", f"run {one.name} is armed: its folder is the way back")
+            _require_none(_left_behind(one)[1])
         shutil.rmtree(run.folder)
         if run.instance:
             with contextlib.suppress(OSError):  # another instance has its folder there

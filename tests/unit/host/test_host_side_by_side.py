@@ -151,6 +151,20 @@ def test_what_is_left_names_every_instance_and_the_last_one_takes_the_run_folder
     assert not (both.state / "runs" / "R-1").exists()
 
 
+def test_the_whole_run_is_not_forgotten_while_one_of_its_instances_is_armed(both: Any) -> None:
+    kept(both, ONE), changed(both, TWO)
+    both.run = "R-1"
+    failure = refused(lambda: both.call("forget"))
+    assert (failure.reason, "R-1/2" in failure.message) == ("armed", True)
+    assert (both.state / "runs" / TWO / "armed.json").is_file()
+    both.run = TWO
+    both.call("restore")
+    both.disarm("reverted")
+    both.run = "R-1"
+    both.call("forget")
+    assert not both.run_folder.exists()
+
+
 def test_a_program_that_knows_one_folder_for_each_run_keeps_off(both: Any) -> None:
     assert refused(lambda: read_record(lease.path())).reason == "newer_format"
     both.give_back()
