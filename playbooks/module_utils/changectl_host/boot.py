@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, Dict, Optional
 
-from . import boot_unit, firing, keeper, records, restoring, systemd
+from . import boot_unit, firing, keeper, lease, records, restoring, systemd
 from .acting import own_right
 from .failure import Failure
 from .locks import host_lock, lease_lock
@@ -69,6 +69,7 @@ def _at_boot(run: Run, now: str, settle: Callable[[], None], watch: Callable[[Ru
         with lease_lock():
             if records.forget_armed(run, armed.get("nonce")):
                 boot_unit.remove(run)
+                lease.settle(run)
         with contextlib.suppress(Failure, OSError):
             settle()  # what it forgets now is only our own unit
         return fired

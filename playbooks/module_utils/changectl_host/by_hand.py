@@ -48,6 +48,7 @@ def restore(run: Run, restart: bool) -> Record:
             records.forget_armed(run, fired["nonce"])
             records.set_aside(run, records.DISARMED)
             boot_unit.remove(run)
+            lease.settle(run)
     keeper.ring(run)
     return fired
 

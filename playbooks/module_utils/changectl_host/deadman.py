@@ -142,6 +142,7 @@ class Sleeper:
             with lease_lock():
                 if records.forget_armed(self.run, armed.get("nonce")):
                     boot_unit.remove(self.run)
+                    lease.settle(self.run)
         except (Failure, OSError):
             return False  # e.g. the disk is full: it may have room later
         return True

@@ -7,6 +7,7 @@ RUN/2 are both of RUN.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any, Dict, List, Optional
 
@@ -34,6 +35,25 @@ def present() -> Optional[Record]:
 def save(record: Record) -> None:
     """Put a lease in force."""
     save_json(path(), {"format": FORMAT, **record})
+
+
+def format_of(run: Run) -> int:
+    """The format of a lease that is given to this run."""
+    return SHARED if run.instance or len(run.folders()) > 1 else FORMAT
+
+
+def settle(run: Run) -> None:
+    """Once nothing of this run is armed any more: let programs that know one folder for each run read its lease again.
+
+    Else they would keep off from their own runs, too, long after it is over. Needs the lease lock; nothing that fails
+    here matters to whoever has brought files back.
+    """
+    with contextlib.suppress(Failure, OSError):
+        record = present()
+        if record is None or record.get("format") == FORMAT or not is_of(record, run):
+            return
+        if not live(record) and not armed(record):
+            save({**record, "format": FORMAT})
 
 
 def left(record: Record) -> float:
@@ -155,7 +175,8 @@ def expire(run: Run, generation: int) -> None:
             raise
         # Unreadable: nobody could prove that it is theirs.
         nobody = {"owner": "", "controller": "", "nonce": "", "deadline": 0.0, "seconds": 0.0}
-        record = {"run": run.whole, "state_dir": run.root, "boot": boot_id(), "granted_at": timestamp(), **nobody}
+        whose = {"format": format_of(run), "run": run.whole, "state_dir": run.root}
+        record = {**whose, "boot": boot_id(), "granted_at": timestamp(), **nobody}
     if record is not None and is_of(record, run):
         save({**record, "generation": max(generation, int(record.get("generation") or 0)), "expired": True})
 

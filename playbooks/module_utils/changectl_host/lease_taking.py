@@ -8,7 +8,7 @@ from typing import Any, Dict
 from . import lease, records
 from .failure import Failure
 from .locks import lease_lock
-from .state import FORMAT, Run, boot_id, boot_seconds, timestamp
+from .state import Run, boot_id, boot_seconds, timestamp
 
 Record = Dict[str, Any]
 _LONGEST = 7 * 86400.0  # seconds
@@ -66,7 +66,7 @@ def _wanted(args: Record, run: Run) -> Record:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds <= _LONGEST:
         raise Failure("bad_arguments", f"seconds must be a number above 0 and at most {_LONGEST:.0f}, not {seconds!r}")
     return {
-        "format": lease.SHARED if run.instance or len(run.folders()) > 1 else FORMAT,
+        "format": lease.format_of(run),
         "run": run.whole,
         "state_dir": run.root,
         "owner": str(args.get("owner") or ""),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from changectl_host import Failure, boot_unit, lease, locks, records
+from changectl_host import Failure, boot, boot_unit, by_hand, lease, locks, records
 from changectl_host.state import Run, read_record
 
 ONE, TWO = "R-1/1", "R-1/2"
@@ -170,6 +170,51 @@ def test_a_program_that_knows_one_folder_for_each_run_keeps_off(both: Any) -> No
     both.give_back()
     both.become(run="R-2", generation=1)
     assert read_record(lease.path())  # one instance alone is written as it always was
+
+
+def format_of_lease() -> int:
+    record = lease.present()
+    assert record is not None
+    return int(record["format"])
+
+
+def by_hand_of_each(both: Any) -> None:
+    for run in (ONE, TWO):
+        by_hand.restore(Run(run, str(both.state)), restart=False)
+
+
+def at_boot_of_each(both: Any) -> None:
+    for run in (ONE, TWO):
+        boot.at_boot(Run(run, str(both.state)), "another-boot", lambda: None, lambda run: None)
+
+
+def by_their_dead_men(both: Any) -> None:
+    for run in (ONE, TWO):
+        both.run = run
+        os.kill(both.keeper(), signal.SIGCONT)
+    both.lease(0.1)
+
+
+@pytest.mark.parametrize("back", [by_hand_of_each, at_boot_of_each, by_their_dead_men])
+def test_once_every_instance_is_back_an_older_program_may_restore_its_own_runs_again(both: Any, back: Any) -> None:
+    for run in (ONE, TWO):
+        changed(both, run)
+        os.kill(both.keeper(), signal.SIGSTOP)  # only who is meant acts
+    back(both)
+    assert both.wait(lambda: format_of_lease() == 1)
+    assert records.armed(Run(ONE, str(both.state))) is records.armed(Run(TWO, str(both.state))) is None
+
+
+def test_as_long_as_one_instance_is_armed_an_older_program_keeps_off(both: Any) -> None:
+    for run in (ONE, TWO):
+        changed(both, run)
+        os.kill(both.keeper(), signal.SIGSTOP)
+    by_hand.restore(Run(ONE, str(both.state)), restart=False)
+    assert format_of_lease() == 2
+    Path(lease.path()).write_text("{torn")
+    with locks.lease_lock():
+        lease.expire(Run(TWO, str(both.state)), 3)
+    assert format_of_lease() == 2
 
 
 def test_each_instance_has_a_unit_of_its_own_at_boot(both: Any, tmp_path: Path) -> None:
