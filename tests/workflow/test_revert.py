@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 from tests.workflow.fake_host import ENV, UNIT, FakeHost
@@ -178,6 +179,18 @@ def test_an_instance_that_left_the_service_refuses() -> None:
     order = what_to_revert("R1", stage.journal.events("R1"), "why")
     _, ending = revert(order, stage.placed[:1], None, stage.tools)
     assert (exit_code(ending), ending.reason) == (3, "instance_gone")
+
+
+@pytest.mark.parametrize(("then", "now"), [("gpu1", "gpu1:8080"), ("gpu1:8080", "gpu1")])
+def test_an_instance_that_is_called_otherwise_by_now_is_told_with_what_to_write(then: str, now: str) -> None:
+    stage = Stage()
+    stage.apply(BETTER)
+    order = what_to_revert("R1", stage.journal.events("R1"), "why")
+    order = replace(order, edits=tuple(replace(edit, instance=then) for edit in order.edits))
+    _, ending = revert(order, [replace(stage.placed[0], name=now)], None, stage.tools)
+
+    assert ending.reason == "instance_gone"
+    assert f"what is called {now} now: write `name: {then}` for it in the service file" in ending.text
 
 
 def test_a_later_change_with_another_file_refuses_though_the_edited_one_is_as_it_was_left() -> None:

@@ -17,7 +17,7 @@ from tests.workflow.live_stage import LIVE_SERVICE, UNIT, UNIT_TEXT, Users, appl
 from tests.workflow.stage import BETTER, SERVICE, WORSE, Left, Stage, plan_text
 from tests.workflow.world import FakeInventory
 
-from changectl.core.errors import ChangectlError, ContactLost, HostCallError
+from changectl.core.errors import ChangectlError, ContactLost, HostCallError, Refused
 from changectl.core.history.events import TURN
 from changectl.core.history.reading import services
 from changectl.core.history.runs import runs, summarise
@@ -587,6 +587,50 @@ def test_a_revert_is_refused_while_the_only_other_instance_is_out_and_goes_on_on
     assert reverted(stage)[1].outcome is Outcome.REVERTED
     assert stage.stopped_in_service == []
     assert stage.serving_as_before()
+
+
+def cut_off_before_it_began(stage: Behind) -> None:
+    """gpu2 is still out, and the revert that was to mend that before it touches gpu1 died."""
+    left_out_by_a_step(stage)
+    stage.world.before = die_before(stage.world, lambda name, _: name == "journal undrain.intent")
+    with contextlib.suppress(Killed):
+        reverted(stage)
+    stage.world.before = lambda name: None
+    stage.stopped = 0
+
+
+def test_recover_of_a_revert_that_never_began_leaves_the_last_serving_instance_alone() -> None:
+    stage = Behind()
+    cut_off_before_it_began(stage)
+    with pytest.raises(Refused, match="gpu2 is out of service, so gpu1 was not taken out, too") as caught:
+        settle(stage, "R2")
+
+    assert caught.value.reason == "others_out"
+    assert stage.stopped == 0
+
+    stage.balancer.on_switch = lambda call: None
+    stage.balancer.lease_runs_out()
+    assert settle(stage, "R2").outcome is Outcome.REVERTED
+    assert stage.stopped_in_service == []
+    assert stage.serving_as_before()
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        lambda host: host.keeper.armed.update({"R1.1": {"nonce": "of the revert"}}),
+        lambda host: setattr(host, "process", None),
+    ],
+    ids=["armed", "stopped"],
+)
+def test_an_instance_whose_way_back_may_have_begun_is_brought_back_whoever_else_is_out(begun: Any) -> None:
+    stage = Behind()
+    cut_off_before_it_began(stage)
+    begun(stage.hosts["gpu1"])
+
+    assert settle(stage, "R2").outcome is Outcome.REVERTED
+    assert stage.hosts["gpu1"].process is not None
+    assert stage.hosts["gpu1"].process.argv[-1] == "4"
 
 
 def test_the_next_change_takes_over_what_an_earlier_run_left_out() -> None:

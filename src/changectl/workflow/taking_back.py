@@ -18,10 +18,10 @@ from changectl.workflow.contact import open_target
 from changectl.workflow.hold import Hold
 from changectl.workflow.lease import HostLease, lease_seconds, right_of
 from changectl.workflow.leaving import watching
+from changectl.workflow.others_out import once_called, out_already
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.restore import LEFT, REVERTED, UNVERIFIED, Restored, bring_back
 from changectl.workflow.revert_order import KeptEdit, Revert
-from changectl.workflow.settled_traffic import settle
 from changectl.workflow.target import Target
 from changectl.workflow.tools import Tools
 
@@ -54,31 +54,11 @@ def take_back(
             _stand_down_others(holds, waiting)
         if not waiting:
             return Ending(Outcome.REVERTED, "nothing_to_do", "the saved configuration is in place already")
-        out = _out_already(order, waiting, placed, tools, recorder, uncertain=uncertain)
-        waiting.sort(key=lambda pair: pair[1].instance not in out)  # who serves goes out last
+        out, serving = out_already(order, waiting, placed, tools, recorder, uncertain=uncertain)
+        # Who serves goes out last.
+        waiting.sort(key=lambda pair: (pair[1].instance not in out, pair[1].instance in serving))
         with tools.interrupts.ignored():
             return _bring_all_back(waiting, out)
-
-
-def _out_already(
-    order: Revert, waiting: Sequence[tuple[Hold, KeptEdit]], placed: Sequence[Placed], tools: Tools,
-    recorder: Recorder, *, uncertain: bool,
-) -> set[str]:  # fmt: skip
-    """The instances that an earlier run left out of service, and that are not in again by now.
-
-    Raises:
-        Refused: one is out that is not to be brought back itself: whatever serves instead of it stays.
-    """
-    own = {edit.instance for _, edit in waiting}
-    told = settle(placed, recorder, tools, but=own)
-    out = set(tools.memory.out_of_service(order.service))
-    if (others := sorted(out - own)) and not uncertain:
-        names, first = ", ".join(others), waiting[0][1].instance
-        text = f"{names} is out of service, so {first} was not taken out, too{told}"
-        raise Refused(
-            f"{text}\nSee `changectl status {order.service}`; mend that, then revert again", reason="others_out"
-        )
-    return out
 
 
 def _stand_down_others(holds: Sequence[tuple[Hold, KeptEdit]], waiting: Sequence[tuple[Hold, KeptEdit]]) -> None:
@@ -113,7 +93,8 @@ def targets_of(order: Revert, placed: Sequence[Placed], tools: Tools, doors: Exi
             doors.callback(targets[one.name].close)
     missing = sorted({edit.instance for edit in order.edits} - set(targets))
     if missing:
-        raise Refused(f"the service has no instance {', '.join(missing)} any more", reason="instance_gone")
+        text = f"the service has no instance {', '.join(missing)} any more{once_called(missing, placed)}"
+        raise Refused(text, reason="instance_gone")
     return targets
 
 
