@@ -83,8 +83,11 @@ def calibration(world: World, shape: Shape, number: int, *, learned: bool = Fals
 
 
 def calm(world: World) -> World:
-    """The host on the day of its calibration: nothing drifted, stepped or failed."""
-    return World("calm", world.phase, world.round, world.rho, world.correlation, bimodal=world.bimodal)
+    """The host on the day of its calibration: what it is like at each start, and nothing drifted, stepped or failed."""
+    return World(
+        "calm", world.phase, world.round, world.rho, world.correlation,
+        restart=world.restart, bimodal=world.bimodal, spikes=world.spikes,
+    )  # fmt: skip
 
 
 def piece(work: tuple[Cell, range, int]) -> Tally:

@@ -65,7 +65,7 @@ class _Seen:
         Phases are averaged and not added: each asks the same prompts again.
         """
         before, after = (total(counts).times(1 / len(counts)) for counts in self.counts)
-        return Failures(before, after, design_effect(self.counts))
+        return Failures(before, after, design_effect(*([counts] for counts in self.counts)))
 
     def p_worse(self) -> float:
         """The one-sided p value that B is no worse, by a sign test over the prompts."""

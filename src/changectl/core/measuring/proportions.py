@@ -59,17 +59,25 @@ def upper_difference(before: Count, after: Count, alpha: float) -> float:
     return after.share - before.share + math.hypot(above, below)
 
 
-def design_effect(groups: Sequence[Sequence[Count]]) -> float:
+def design_effect(*letters: Sequence[Sequence[Count]]) -> float:
     """By how much counts differ more between phases than chance explains, at least 1: such requests are worth fewer.
 
-    Pearson's chi-squared per degree of freedom over the phases of each letter; the larger of the letters counts.
+    Pearson's chi-squared per degree of freedom over the phases of each letter; the larger of the letters counts. Each
+    level is held against its own share: that peaks fail more often than quiet times is no burst.
+
+    Args:
+        letters: of each letter its levels, and of each level the counts of its phases.
     """
-    return max([1.0, *(_heterogeneity(group) for group in groups if len(group) > 1)])
+    return max([1.0, *(_heterogeneity(levels) for levels in letters)])
 
 
-def _heterogeneity(group: Sequence[Count]) -> float:
-    share = total(group).share
-    if not 0 < share < 1:
-        return 0.0
-    squares = ((count.failed - count.n * share) ** 2 / (count.n * share * (1 - share)) for count in group if count.n)
-    return math.fsum(squares) / (len(group) - 1)
+def _heterogeneity(levels: Sequence[Sequence[Count]]) -> float:
+    told = [_chi_squared(level) for level in levels if len(level) > 1 and 0 < total(level).share < 1]
+    freedom = sum(df for _, df in told)
+    return math.fsum(squares for squares, _ in told) / freedom if freedom else 0.0
+
+
+def _chi_squared(level: Sequence[Count]) -> tuple[float, int]:
+    share = total(level).share
+    squares = ((count.failed - count.n * share) ** 2 / (count.n * share * (1 - share)) for count in level if count.n)
+    return math.fsum(squares), len(level) - 1

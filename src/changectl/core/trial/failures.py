@@ -16,7 +16,7 @@ from changectl.core.measuring.proportions import Count, design_effect, fisher, t
 from changectl.core.trial.evidence import PER_LOOK
 from changectl.core.trial.guards import Held, settled
 from changectl.core.trial.order import Letter
-from changectl.core.trial.phases import TrialPhase, of_letter, pairs_done
+from changectl.core.trial.phases import TrialPhase, level_names, of_letter, pairs_done
 from changectl.core.units import format_points, format_share
 
 FAILURES = METRICS["failures"]
@@ -65,18 +65,20 @@ class Failures:
 
 def failures_of(phases: Sequence[TrialPhase], levels: Collection[str]) -> Failures | None:
     """The failures at some levels; None: one of the configurations got no request there."""
-    groups = [_counts(phases, letter, levels) for letter in ("A", "B")]
-    before, after = (total(group) for group in groups)
+    before, after = (
+        total(count for level in _counts(phases, letter, levels) for count in level) for letter in ("A", "B")
+    )
     if not before.n or not after.n:
         return None
-    return Failures(before, after, design_effect(groups))
+    # That failures come in bursts on this host is told by all of its levels, also by those that are not asked for.
+    every = level_names(phases)
+    return Failures(before, after, design_effect(*(_counts(phases, letter, every) for letter in ("A", "B"))))
 
 
-def _counts(phases: Sequence[TrialPhase], letter: Letter, levels: Collection[str]) -> list[Count]:
-    return [
-        total(Count(level.failed, level.n) for level in phase.measurement.levels if level.name in levels)
-        for phase in of_letter(phases, letter)
-    ]
+def _counts(phases: Sequence[TrialPhase], letter: Letter, levels: Collection[str]) -> list[list[Count]]:
+    """Of each level the counts of its phases."""
+    own = [phase.measurement for phase in of_letter(phases, letter)]
+    return [[Count(level.failed, level.n) for one in own if (level := one.level(name)) is not None] for name in levels]
 
 
 def against_margin(phases: Sequence[TrialPhase], levels: Collection[str], margin: float) -> Held:

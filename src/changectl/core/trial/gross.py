@@ -1,7 +1,8 @@
 """Gross harm of a trial, at any look: the quick trial's own rule, in more than half of the pairs.
 
 One phase that went wrong is no harm of the change: it makes the noise larger, and is reported. Failures are counted
-over all pairs together. What a limit of `slo` or `accept` allows is no gross harm.
+over all pairs together, where more than half of all levels of all pairs have them: a burst of a few seconds lies in one
+level of one phase. What a limit of `slo` or `accept` allows is no gross harm.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _counted(found: Sequence[Row], couples: int) -> Row:
 
 def _failures(phases: Sequence[TrialPhase], guards: Sequence[Guard]) -> list[Row]:
     saved, new = of_letter(phases, "A"), of_letter(phases, "B")
-    if not saved or not new:
+    if not saved or not new or not _everywhere(phases, guards):
         return []
     levels = [(pooled_level(saved, name), pooled_level(new, name)) for name in level_names(phases)]
     rows = [harm.failure_row([pair], pair) for pair in levels]
@@ -57,6 +58,13 @@ def _failures(phases: Sequence[TrialPhase], guards: Sequence[Guard]) -> list[Row
     others = [pair for pair in levels if pair[1].name not in named]
     rows += [harm.failure_row(others, None)] if len(others) > 1 else []
     return [row for row in rows if row.state == "breach" and not _failures_allowed(row, guards)]
+
+
+def _everywhere(phases: Sequence[TrialPhase], guards: Sequence[Guard]) -> bool:
+    measured = [(before.measurement, after.measurement) for before, after in pairs(phases)]
+    rows = [harm.failure_row([pair], pair) for couple in measured for pair in harm.level_pairs(*couple)]
+    grown = [row for row in rows if row.state == "breach" and not _failures_allowed(row, guards)]
+    return 2 * len(grown) > len(rows)
 
 
 def _failures_allowed(row: Row, guards: Sequence[Guard]) -> bool:

@@ -63,7 +63,7 @@ def far_slower(ref: MetricRef, phases: Sequence[TrialPhase]) -> Failures | None:
     before, after = (total(group) for group in groups)
     if not before.n or not after.n:
         return None
-    return Failures(before, after, design_effect(groups))
+    return Failures(before, after, design_effect(*([group] for group in groups)))
 
 
 def _count(metric: str, level: LevelMeasurement) -> Count | None:

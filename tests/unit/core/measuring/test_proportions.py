@@ -51,11 +51,21 @@ def test_failures_that_all_fell_into_one_phase_are_worth_one_event() -> None:
     burst = [Count(20, 200), Count(0, 200), Count(0, 200), Count(0, 200)]
     none = [Count(0, 200)] * 4
 
-    assert design_effect([none, steady]) == 1.0
-    assert design_effect([none, none]) == 1.0
+    assert design_effect([none], [steady]) == 1.0
+    assert design_effect([none], [none]) == 1.0
     # expected 5 in each: (15^2 + 3 * 5^2) / 5 / 0.975, over three degrees of freedom
-    assert design_effect([none, burst]) == pytest.approx(300 / 5 / 0.975 / 3)
+    assert design_effect([none], [burst]) == pytest.approx(300 / 5 / 0.975 / 3)
     assert design_effect([[Count(20, 200)]]) == 1.0
+    assert design_effect([]) == 1.0
+
+
+def test_a_level_that_always_fails_more_than_another_is_no_burst_and_two_bursts_at_two_levels_are() -> None:
+    none, often = [Count(0, 200)] * 2, [Count(20, 200)] * 2
+    assert design_effect([none, often]) == 1.0
+    early, late = [Count(20, 200), Count(0, 200)], [Count(0, 200), Count(20, 200)]
+    # expected 10 in each: 2 * 10^2 / 10 / 0.95 for one degree of freedom, the same for each level
+    assert design_effect([early, late]) == pytest.approx(200 / 10 / 0.95)
+    assert design_effect([[Count(20, 400)] * 2]) == 1.0  # which the sum over both levels would hide
 
 
 def test_all_together_is_the_sum() -> None:

@@ -26,7 +26,9 @@ from tests.unit.core.trial.trial_samples import (
 )
 
 from changectl.core.judging.judgement import Judgement, Verdict
+from changectl.core.measuring.measured import LevelMeasurement
 from changectl.core.measuring.metrics import parse_expectation, parse_guard
+from changectl.core.trial.order import Letter
 from changectl.core.trial.phases import TrialPhase
 
 
@@ -222,3 +224,29 @@ def test_a_limit_on_the_load_time_takes_every_start() -> None:
     assert end(loading(9.0)) == KEPT_NEUTRAL
     assert end(loading(12.0)) == REGRESSED
     assert end(judge(steady(2), slo=limit)) == LEFT_TO_THE_PLAN
+
+
+def test_a_burst_at_one_level_of_the_first_pair_is_no_gross_harm_and_failures_at_most_levels_are() -> None:
+    names = ("low", "normal", "peak")
+
+    def first_pair(*failed: int) -> list[TrialPhase]:
+        return trial(
+            1,
+            lambda _, letter: [
+                failing(n if letter == "B" else 0, name=name) for n, name in zip(failed, names, strict=True)
+            ],
+        )
+
+    assert end(judge(first_pair(0, 45, 0))) == GOES_ON
+    assert end(judge(first_pair(0, 45, 45))) == REGRESSED
+    assert end(judge(first_pair(0, 90, 0))) == REGRESSED  # a fifth of a level's requests needs no statistics
+
+
+def test_failures_that_come_in_bursts_with_either_configuration_are_not_blamed_on_it_where_two_meet() -> None:
+    """Both phases of B have a burst at the same level; those of A, at others, tell that this is what the host does."""
+    bursts = {1: "low", 2: "peak", 3: "peak", 4: "normal"}
+
+    def make(number: int, _: Letter) -> list[LevelMeasurement]:
+        return [failing(24 if bursts[number] == name else 0, name=name) for name in ("low", "normal", "peak")]
+
+    assert end(judge(trial(2, make))) == GOES_ON
