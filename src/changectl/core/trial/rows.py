@@ -98,7 +98,7 @@ def _against_margin(ref: MetricRef, margin: float, ground: Ground) -> Held:
     def judge(effect: Estimate, before: float) -> Held:
         return relative(ref, margin, effect, before)
 
-    return _held(ref, margin_text(ref.metric, margin), ground, judge)
+    return _held(ref, margin_text(ref.metric, margin), ground, judge, least=math.log1p(margin) / 2)
 
 
 def _limits(guard: Guard, ground: Ground) -> Iterator[Held]:
@@ -136,7 +136,9 @@ def _against_limit(ref: MetricRef, guard: Guard, ground: Ground) -> Held:
     return _held(ref, str(guard), ground, judge, guard)
 
 
-def _held(ref: MetricRef, limit: str, ground: Ground, judge: Judge, guard: Guard | None = None) -> Held:
+def _held(
+    ref: MetricRef, limit: str, ground: Ground, judge: Judge, guard: Guard | None = None, least: float = 0.0
+) -> Held:
     points = points_of(ref, ground.phases)
     effect = estimated(ref, points, ground.noise)
     endless = [point for point in points if point.letter == "B" and math.isinf(point.y)]
@@ -144,13 +146,28 @@ def _held(ref: MetricRef, limit: str, ground: Ground, judge: Judge, guard: Guard
         return _endless(ref, limit, ground, points, [point.number for point in endless])
     if effect is None:
         return _mended(ref, limit, points, ground, guard)
-    held, least = judge(*effect), ground.noise.least_pairs(ref)
+    held, first = judge(*effect), ground.noise.least_pairs(ref)
     decided = held.decided_by
+    if held.beyond and not in_most_pairs(points, least):
+        held = replace(held, beyond=False)
 
     def decided_by(number: int, guards: int) -> bool:
-        return number >= least and decided is not None and decided(number, guards)
+        return number >= first and decided is not None and decided(number, guards)
 
     return replace(held, decided_by=decided_by, waits=unripe(ref, ground))
+
+
+def in_most_pairs(points: Sequence[Point], least: float) -> bool:
+    """Whether B was worse than A by so much in more than half of the pairs that have both.
+
+    A host that steps between the first two phases looks like half an effect and half a drift; the pairs after the step
+    do not show it.
+    """
+    by_pair: dict[int, dict[str, float]] = {}
+    for point in points:
+        by_pair.setdefault((point.number + 1) // 2, {})[point.letter] = point.y
+    moved = [pair["B"] - pair["A"] for pair in by_pair.values() if len(pair) == 2]
+    return not moved or 2 * sum(one > least for one in moved) > len(moved)
 
 
 def _endless(ref: MetricRef, limit: str, ground: Ground, points: Sequence[Point], endless: Sequence[int]) -> Held:

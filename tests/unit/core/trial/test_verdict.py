@@ -268,3 +268,13 @@ def test_what_lies_at_its_limit_is_not_promised_to_be_decided() -> None:
     assert end(judgement) == LEFT_TO_THE_PLAN
     assert judgement.more_pairs is None
     assert "no number of pairs" in judgement.reasons[1].text
+
+
+def test_a_host_that_steps_between_the_first_two_phases_is_no_harm_of_the_change() -> None:
+    """Half of the step looks like an effect; the second pair does not show it."""
+    stepped = trial(2, lambda number, _: slowed(level(), 1.0 if number == 1 else 1.12))
+    judgement = judge(stepped)
+    assert end(judgement) == GOES_ON
+    assert row(judgement, "tpot_p50 at normal").change == pytest.approx(0.058, abs=0.002)
+    drifting = trial(2, lambda number, letter: slowed(level(), 1.04**number * (1.12 if letter == "B" else 1.0)))
+    assert end(judge(drifting)) == REGRESSED
