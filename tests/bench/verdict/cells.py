@@ -142,9 +142,9 @@ def floors() -> Iterator[Cell]:
                 floors=(Floor("kept", "<=", 0.05),),
             )  # fmt: skip
     for world, effect, floor in (
-        (TYPICAL, NONE, Floor("regressed", "<=", 0.01, bound=True)),
+        (TYPICAL, NONE, Floor("regressed", "<=", 0.02, bound=True)),
         (TYPICAL, AT_MARGIN, Floor("kept", "<=", 0.05)),
-        (SHARED, NONE, Floor("regressed", "<=", 0.01, bound=True)),
+        (SHARED, NONE, Floor("regressed", "<=", 0.02, bound=True)),
         (SHARED, AT_MARGIN, Floor("kept", "<=", 0.05)),
     ):
         yield Cell(
