@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from changectl.core.ports import Door, HostAddress
 
 ROUNDS = 200
 CALL_TIMEOUT = 30.0  # seconds
+STEP = 0.0002  # seconds
 SECONDS = 3.0  # of a lease
 HERE = HostAddress("here", {"ansible_connection": "local", "ansible_python_interpreter": sys.executable})
 
@@ -27,6 +29,7 @@ class Controller:
 
     name: str
     door: Door
+    later: float = 0.0  # seconds after the other; what the winner of a round gets more of, so that both are as fast
     won: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     lost: dict[int, str] = field(default_factory=dict)
 
@@ -35,6 +38,7 @@ class Controller:
         order = {"run": f"race-{number}-{self.name}", "generation": 1, "nonce": secrets.token_hex(16)}
         about = {"owner": f"{self.name}@desk", "controller": self.name, "seconds": SECONDS, "state_dir": None}
         together.wait()
+        time.sleep(self.later)
         try:
             self.door.call("lease", {**order, **about}, timeout=CALL_TIMEOUT)
             self.won[number] = order
@@ -63,6 +67,7 @@ def race() -> dict[str, Any]:
         heard.update(one.lost[number] for one in pair if number in one.lost)
         for one in pair:
             one.give_back(number)
+            one.later = max(0.0, one.later + (STEP if number in one.won else -STEP))
     for one in pair:
         one.door.close()
     struck = sum(winners.values()) == ROUNDS and all(one.won for one in pair)  # else nobody raced
