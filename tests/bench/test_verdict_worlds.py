@@ -58,9 +58,9 @@ def test_each_stream_sends_the_next_request_when_the_last_one_is_answered() -> N
 def test_a_calibration_sees_about_the_noise_that_the_world_has() -> None:
     """Between starts 1 %, and what is left of the rounds and requests of one phase."""
     model = trial.calibrated(TYPICAL, USUAL, np.random.default_rng(3))
-    assert model.of("ttft_user_p50").source == "calibrated"
-    assert 0.009 < model.measured["ttft_user_p50"].deviation < 0.020
-    assert 0.006 < model.measured["e2e_user_p50"].deviation < 0.016
+    assert model.of("ttft_user_p50 at normal").source == "calibrated"
+    assert 0.009 < model.measured["ttft_user_p50 at normal"].deviation < 0.020
+    assert 0.006 < model.measured["e2e_user_p50 at normal"].deviation < 0.016
 
 
 def test_a_tail_is_one_request_in_twenty_that_takes_three_times_as_long() -> None:

@@ -56,7 +56,7 @@ def _tested(ref: MetricRef, phases: Sequence[TrialPhase], noise: NoiseModel) -> 
     a, b = (np.array([point.y for point in points if point.letter == letter]) for letter in "AB")
     if len(a) < 2 or len(b) < 2:
         return None
-    known: Spread = noise.of(ref.name).spread
+    known: Spread = noise.of(str(ref)).spread
     terms = [(a.var(ddof=1) / len(a), len(a) - 1), (b.var(ddof=1) / len(b), len(b) - 1), (2 * known.variance, known.df)]
     variance = float(sum(term for term, _ in terms))
     df = variance**2 / sum(term**2 / freedom for term, freedom in terms) if variance else 1.0
