@@ -17,7 +17,7 @@ from changectl.workflow.preview import preview
 def found_by(stage: Stage) -> Learned:
     """What the last trial on record found out."""
     body = stage.journal.bodies("verdict")[-1]
-    return Learned.from_json(body["noise"]["found"], stage.tools.clock.now(), "R1")
+    return Learned.from_json(body["noise"], stage.tools.clock.now(), "R1")
 
 
 def uncalibrated(stage: Stage) -> bool:
@@ -28,13 +28,13 @@ def test_a_host_that_two_trials_were_made_on_is_calibrated() -> None:
     stage = Stage()
     carried_out(stage, plan(BETTER, GAIN))
     assert uncalibrated(stage)
-    assert stage.journal.bodies("verdict")[-1]["noise"]["assumed"] == NOTHING_KNOWN.to_json()
+    assert stage.journal.bodies("verdict")[-1]["terms"]["noise"] == NOTHING_KNOWN.to_json()
 
     known = Stage()
     known.memory.noise = [found_by(stage)] * 2
     carried_out(known, plan(BETTER, GAIN))
     assert not uncalibrated(known)
-    assert known.journal.bodies("verdict")[-1]["noise"]["assumed"]["measured"]["rps_ok at normal"]["df"] == 10
+    assert known.journal.bodies("verdict")[-1]["terms"]["noise"]["measured"]["rps_ok at normal"]["df"] == 10
     assert known.journal.bodies("verdict")[-1]["verdict"] == "improved"
 
 
@@ -43,7 +43,7 @@ def test_phases_that_may_not_be_compared_tell_nothing_of_noise() -> None:
     stage.host.on_start = lambda host: setattr(host, "kernel", "6.1" if host.starts < 4 else "6.2")
     carried_out(stage, plan(BETTER, GAIN))
     verdict = stage.journal.bodies("verdict")[-1]
-    assert (verdict["verdict"], verdict["noise"]["found"]) == ("invalid", None)
+    assert (verdict["verdict"], verdict["noise"]) == ("invalid", None)
 
 
 def test_what_was_found_on_another_kind_of_host_is_not_taken_over() -> None:
@@ -60,11 +60,11 @@ def test_what_was_found_on_another_kind_of_host_is_not_taken_over() -> None:
 def test_no_look_of_a_trial_takes_the_noise_for_anything_else_than_the_one_before() -> None:
     text = plan(BETTER, GAIN, SHORT)
     stage = undecided(text)
-    assumed = stage.journal.bodies("verdict")[-1]["noise"]["assumed"]
+    assumed = stage.journal.bodies("verdict")[-1]["terms"]["noise"]
     stage.memory.noise = [found_by(stage)] * 20  # meanwhile others found out a lot
     apply(stage.order(text), stage.tools, partial(read, stage, "R1", None))
 
-    assert stage.journal.bodies("verdict")[-1]["noise"]["assumed"] == assumed
+    assert stage.journal.bodies("verdict")[-1]["terms"]["noise"] == assumed
 
 
 def test_the_preview_says_what_can_be_seen_on_a_host_that_is_known() -> None:

@@ -94,9 +94,9 @@ class RunMemory:
         found = []
         for event in self._journal.select(kinds=("verdict",)):
             noise = event.body.get("noise")
-            if isinstance(noise, Mapping) and isinstance(noise.get("found"), Mapping):
+            if isinstance(noise, Mapping):
                 with suppress(ValueError):  # of a newer program: not known, and no error
-                    found.append(Learned.from_json(noise["found"], event.at, event.run))
+                    found.append(Learned.from_json(noise, event.at, event.run))
         runs = {one.run for one in found}
         opened = self._journal.select(runs=sorted(runs), kinds=("run.opened",))
         gone_on = {event.body.get("extends") for event in opened}

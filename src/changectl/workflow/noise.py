@@ -50,9 +50,9 @@ class HostNoise:
             return self._earlier.noise
         return known_noise(self._attempt.contact, self._load, self._attempt.tools)
 
-    def to_json(self, phases: Sequence[TrialPhase], judgement: Judgement) -> Mapping[str, Any]:
-        """For the record: what it was taken for, and what the phases say of it, if they were as they should be."""
+    def found(self, phases: Sequence[TrialPhase], judgement: Judgement) -> Mapping[str, Any] | None:
+        """For the record: what the phases say of it; None: they are too few, or were not as they should be."""
         tools, run = self._attempt.tools, self._attempt.recorder.run
         told = phases if tells_noise(judgement) else ()
         found = learned(told, alike(self._attempt.contact, self._load), tools.clock.now(), run)
-        return {"assumed": self.assumed.to_json(), "found": None if found is None else found.to_json()}
+        return None if found is None else found.to_json()

@@ -135,9 +135,9 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
     room = Room(plan.outage, plan.effort.seconds if longer is None else None)
     turns = Turns(attempt, acts, room, acceptance.step.on_inconclusive, longer)
     judgement = turns.judge(plan.effort)
-    told = noise.to_json(turns.phases, judgement)
+    found = noise.found(turns.phases, judgement)
     terms = replace(terms, schedule=turns.schedule, stopped=turns.stopped)
-    return recorded(attempt, judgement, turns.process, terms=terms.to_json(), looks=list(turns.looks), noise=told)
+    return recorded(attempt, judgement, turns.process, terms=terms.to_json(), looks=list(turns.looks), noise=found)
 
 
 def recorded(attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, **more: Any) -> Trial:

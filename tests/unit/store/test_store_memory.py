@@ -117,11 +117,11 @@ def test_what_trials_found_out_about_noise_is_kept_once_for_a_trial_that_went_on
     found = {"alike": {"kernel": "6.1"}, "measured": {"rps_ok": {"variance": 0.01, "df": 5.0}}}
     for run, more in (("r1", {}), ("r2", {"extends": "r1"}), ("r3", {})):
         store.journal.append(run, "run.opened", {"service": run, **more})
-        store.journal.append(run, "verdict", {"verdict": "inconclusive", "noise": {"assumed": {}, "found": found}})
+        store.journal.append(run, "verdict", {"verdict": "inconclusive", "noise": found})
     store.journal.append("r4", "run.opened", {"service": "r4", "extends": "r3"})
-    store.journal.append("r4", "verdict", {"verdict": "invalid", "noise": {"assumed": {}, "found": None}})
+    store.journal.append("r4", "verdict", {"verdict": "invalid", "noise": None})
     store.journal.append("r5", "verdict", {"verdict": "improved"})  # of an older program
-    store.journal.append("r6", "verdict", {"verdict": "improved", "noise": {"found": {"measured": 3}}})
+    store.journal.append("r6", "verdict", {"verdict": "improved", "noise": {"measured": 3}})
 
     assert [one.run for one in RunMemory(store.journal, store.records).learned()] == ["r2", "r3"]
 

@@ -59,7 +59,7 @@ def recorded_trial(events: Sequence[Event], host: str) -> RecordedTrial | None:
     looks = items_of(verdict, "looks")
     if not looks or not bodies or any("number" not in body for body in bodies):
         return None
-    assumed = mapping_of(mapping_of(verdict, "noise"), "assumed")
+    assumed = mapping_of(mapping_of(verdict, "terms"), "noise")
     noise = NoiseModel.from_json(assumed) if assumed else NOTHING_KNOWN  # older programs knew nothing of any host
     return RecordedTrial(tuple(map(recorded_phase, bodies)), tuple(looks), verdict.get("more_pairs"), noise)
 
