@@ -17,6 +17,7 @@ from changectl.core.history.events import MARK
 from changectl.core.history.reading import RunStory, RunSummary
 from changectl.core.history.saved import SnapshotCopy, kept_copies
 from changectl.core.ports import Event
+from changectl.core.redaction.redactor import Redactor
 from changectl.core.replaying.ledger import Entry, Ledger
 from changectl.core.replaying.ledger_read import KINDS as LEDGER_KINDS
 from changectl.core.replaying.ledger_read import ledger
@@ -97,7 +98,8 @@ class Record:
             hint = f"write one of them: {', '.join(entry.name for entry in found)}"
             raise InputError(Problem(f"run {run.run} has {len(found)} verdicts", hint=hint))
         entry = found[0]
-        body = {"verdict": entry.verdict, "said": entry.said, "opinion": opinion, "why": why, "actor": actor()}
+        said = {"verdict": entry.verdict, "said": entry.said, "opinion": opinion}
+        body = {**said, "why": self._clean(why), "actor": actor()}
         return entry, self._store.journal.append(entry.run, MARK, body, step=entry.step)
 
     def saved(self, text: str) -> list[SnapshotCopy]:
@@ -141,10 +143,15 @@ class Record:
         held = self._store.locks.to_break(service) if self._store else None
         if self._store and held:
             body = {"service": service, "run": held.run, "owner": held.owner, "since": held.since,
-                    "holder": dataclasses.asdict(held.holder), "reason": reason, "actor": actor()}  # fmt: skip
+                    "holder": dataclasses.asdict(held.holder), "reason": self._clean(reason),
+                    "actor": actor()}  # fmt: skip
             self._store.journal.append(held.run, history.LOCK_BROKEN, body)
             self._store.locks.release(service, held.run)
         return held
+
+    def _clean(self, text: str) -> str:
+        """What a person typed, without what looks like a secret: it stays in the record for good."""
+        return text if self._store is None else Redactor((), salt=self._store.redaction_salt()).text(text)
 
     def _events(self, **which: Any) -> Sequence[Event]:
         return self._store.journal.select(**which) if self._store else []

@@ -38,6 +38,7 @@ def command(run: str, page: Path | None, output: OutputOptions) -> int:
     --html writes a page to keep, print or send: distributions and phases before and after, stages, host, reasons. It is
     one file without scripts that fetches nothing.
     """
+    from changectl.cli._new_file import write_new
     from changectl.cli._present import print_blocks, print_document
     from changectl.cli._record import reading
     from changectl.reports import show as report
@@ -48,7 +49,11 @@ def command(run: str, page: Path | None, output: OutputOptions) -> int:
     with reading() as record:
         story, step = record.story(run)
         if page is not None:
-            _write(page, _page(record, story, step))
+            text = _page(record, story, step)
+            if str(page) == "-":
+                click.echo(text, nl=False)
+            else:
+                write_new(page, text, private=True, hint="name another file, or remove this one first")
     if output.json:
         print_document(report.as_json(story, step), Printer())
     elif page is None:
@@ -74,22 +79,3 @@ def _page(record: Record, story: RunStory, step: int | None) -> str:
         except (ChangectlError, ValueError) as error:
             lost[f"raw records are missing from the drawings: {error}"] = None
     return html.as_page(story, step, raw, list(lost), changectl.__version__)
-
-
-def _write(file: Path, text: str) -> None:
-    """Raises InputError: there is such a file already, or it cannot be written."""
-    from changectl.core.errors import InputError, Problem
-
-    if str(file) == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        with file.open("x", encoding="utf-8") as opened:
-            opened.write(text)
-    except FileExistsError as error:
-        hint = "name another file, or remove this one first"
-        raise InputError(
-            Problem("there is such a file already, and nothing is overwritten", str(file), hint=hint)
-        ) from error
-    except OSError as error:
-        raise InputError(Problem(f"the page cannot be written: {error.strerror}", str(file))) from error

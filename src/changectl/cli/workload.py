@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +46,8 @@ def command(
     Lines go to stdout and what is told to stderr; with --to the lines go to that new file. Exit code: 0, 2 a file that
     cannot be used, or nothing in it.
     """
+    from changectl.cli._new_file import write_new
+
     if what == "show":
         return _tell(_read(_needed(file, what)), str(file), None, output)
     if output.json and target is None:
@@ -59,7 +60,7 @@ def command(
     if target is None:
         click.echo(lines, nl=False)
     else:
-        _write(target, lines, private=drawn is not None)
+        write_new(target, lines, private=drawn is not None, hint="name a new one with --to")
     return _tell(entries, None if target is None else str(target), drawn, output, aside=target is None)
 
 
@@ -140,22 +141,6 @@ def _lines(entries: list[dict[str, Any]], kind: str, *, to_screen: bool) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair, as logs may have it
     load(text.encode("utf-8"), "the workload", _PROTOCOLS[kind])
     return text
-
-
-def _write(target: Path, text: str, *, private: bool) -> None:
-    """Write a new file, which nobody else may read where it holds what users wrote. Raises InputError."""
-    from changectl.core.errors import InputError, Problem
-
-    def create(path: str, flags: int) -> int:
-        return os.open(path, flags, 0o600 if private else 0o666)
-
-    try:
-        with open(target, "x", encoding="utf-8", newline="\n", opener=create) as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise InputError(Problem("this file exists already", str(target), hint="name a new one with --to")) from None
-    except OSError as error:
-        raise InputError(Problem(f"cannot be written: {error.strerror or error}", str(target))) from None
 
 
 def _tell(

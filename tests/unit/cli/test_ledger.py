@@ -27,6 +27,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+SECRET = "correct-horse-battery-staple"
+
+
 def quick(slots: int) -> Stage:
     stage = Stage()
     carried_out(stage, plan(slots, effort="quick"))
@@ -51,6 +54,15 @@ def test_before_any_verdict_there_is_no_rate(run: Run, project: Path) -> None:
 
     assert (ended.code, "no verdict has said anything yet" in ended.out) == (0, True)
     assert [one.name for one in project.iterdir()] == ["changectl.toml"]
+
+
+def test_a_secret_that_somebody_types_as_the_reason_of_a_mark_is_not_recorded(run: Run, project: Path) -> None:
+    keep(quick(5), project)
+    marked = run("mark", "R1", "wrong", "--why", f"slower, see password={SECRET}", "--json")
+
+    assert (marked.code, marked.json["why"].startswith("slower, see password=")) == (0, True)
+    assert SECRET not in marked.out
+    assert SECRET.encode() not in b"".join(path.read_bytes() for path in project.rglob("*") if path.is_file())
 
 
 def test_an_operators_last_word_counts_and_the_run_stays_as_it_was(run: Run, project: Path) -> None:

@@ -25,6 +25,7 @@ def test_a_page_is_written_once_and_nothing_is_overwritten(stage: Stage, run: Ru
     text = (tmp_path / "run.html").read_text()
 
     assert (ended.code, "run.html" in ended.out) == (0, True)
+    assert (tmp_path / "run.html").stat().st_mode & 0o777 == 0o600
     assert "Distributions" in text
     assert "missing from the drawings" not in text
     again = run("show", "R1", "--html", "run.html")

@@ -56,6 +56,15 @@ def test_the_lock_of_a_holder_that_nobody_sees_is_broken_and_recorded(store: Sto
         assert taken_from is None
 
 
+def test_a_secret_that_somebody_types_as_the_reason_is_not_recorded(store: Store, run: Run) -> None:
+    hold_elsewhere(store)
+    assert run("unlock", "chat", "--reason", "its runner is gone, password=correct-horse-battery").code == 0
+    (event,) = store.journal.select(kinds=("lock.broken",))
+
+    assert event.body["reason"].startswith("its runner is gone, password=")
+    assert "correct-horse-battery" not in event.body["reason"]
+
+
 def test_the_document_fits_its_schema_and_a_second_time_nobody_holds_it(store: Store, run: Run) -> None:
     hold_elsewhere(store)
     which = {"$ref": "#/$defs/unlock", "$defs": SCHEMA["$defs"], "$schema": SCHEMA["$schema"]}
