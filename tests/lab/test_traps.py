@@ -64,6 +64,7 @@ def test_health_that_answers_without_serving_is_not_ready(desk: Desk, stub: Stub
 
     assert found["reason"] == "deadline"
     assert "no real answer within 20 s" in found["message"]
+    assert "what it answers: healthy, but no real answer: HTTP 503" in found["message"]
     assert back(stub)
 
 

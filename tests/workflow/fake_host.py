@@ -78,6 +78,8 @@ class FakeHost:
     generates: float = 0.0  # share of the tokens of a load that its own counter shows
     not_taken: int = 0  # requests of a load that nobody takes where they are sent
     sent_to: list[str] = field(default_factory=list)  # where loads were sent
+    salts: list[str] = field(default_factory=list)  # of those loads
+    late: int = 0  # loads in which the generator itself will be late
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
     restorable: bool = True
     kernel: str | None = "6.1"
@@ -322,9 +324,13 @@ class FakeHost:
         ]
         self.world.seconds += 5
         self.sent_to.append(args["job"]["endpoint"])
+        self.salts.append(args["job"]["salt"])
         self.tokens += int(self.generates * sum(record["n_out"] for record in records))
         for record in records[: self.not_taken]:
             record.update(cls="connect_refused", n_out=None)
+        for record in records if self.late else ():
+            record["t_planned"] -= 300 * fake_load.MS
+        self.late = max(0, self.late - 1)
         data = "\n".join(json.dumps(record) for record in records).encode()
         return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {"source": "127.0.0.1"}}
 

@@ -124,6 +124,19 @@ def test_where_a_time_out_is_limited_the_instance_serves_between_two_pairs_on_th
     assert set(serving[:2]) == {"4"}
 
 
+@pytest.mark.parametrize(("longest", "again"), [("12s", False), ("60s", True)])
+def test_a_phase_is_not_measured_once_more_where_that_would_keep_the_instance_out_too_long(
+    longest: str, again: bool
+) -> None:
+    stage = Behind(f", max_out: {longest}")
+    stage.hosts["gpu1"].late = 1
+    stage.apply(BETTER)
+
+    first = stage.journal.bodies("measure.outcome")[0]
+    assert ("late" in first) is again
+    assert stage.users_noticed_nothing
+
+
 def test_a_revert_takes_the_instances_out_too() -> None:
     stage = Behind()
     stage.apply(BETTER)

@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from changectl.core.judging.conditions import Fingerprint
+from changectl.core.judging.gates import LATE, shortfalls
 from changectl.core.judging.judgement import HardEvent, Reason
 from changectl.core.measuring.answers import expecting
 from changectl.core.measuring.measured import Measurement
 from changectl.core.measuring.measurement import parse_records
+from changectl.core.measuring.records import Records
 from changectl.core.observed import HostFacts
 from changectl.core.replaying.basis import Basis
 from changectl.core.trial.phases import TrialPhase
@@ -22,6 +24,7 @@ from changectl.workflow.contact import read_model
 from changectl.workflow.events import Look, hard_events, observations
 from changectl.workflow.path import require_path
 from changectl.workflow.sampling import Sampled, sampling
+from changectl.workflow.staying_out import time_left
 from changectl.workflow.tools import Tools
 
 Letter = Literal["A", "B"]
@@ -89,13 +92,13 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
              "path": load.path}  # fmt: skip
     with attempt.recorder.acting("measure", facts) as outcome:
         outcome.update(which)
-        with _watched(attempt, load, outcome) as seen:
-            sent, caller = _send(attempt, letter if number is None else f"{letter}{number}", load)
+        way_back = 2 * (start.load_time or 0.0)
+        loaded = _loaded(attempt, letter if number is None else f"{letter}{number}", load, way_back, outcome)
+        sent, parsed, seen = loaded.sent, loaded.records, loaded.seen
         status, host = target.status(before.status.cursor), target.host_answer(since=before.status.now)
         after = Look(status, HostFacts.read(host))
         pages, log = target.pages(answer=False), [*start.log, *status.log]
         capacity = target.engine.capacity(pages, log)
-        parsed = parse_records(sent.records)
         require_path(target, load, parsed, seen)
         basis = Basis(
             load.sizes,
@@ -105,7 +108,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             expecting(load.workload),
         )
         measurement = basis.measurement(parsed)
-        present = present_at(attempt, host, target.engine.version(pages, log), caller)
+        present = present_at(attempt, host, target.engine.version(pages, log), loaded.caller)
         conditions = fingerprint(attempt.contact, present, load, tools.secrets)
         events = (*hard_events(before, after, letter), *_replaced_model(attempt, letter, present))
         notes = observations(before, after, letter)
@@ -116,6 +119,49 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             observations=[asdict(one) for one in notes], generator=dict(sent.summary),
         )  # fmt: skip
     return Phase(letter, measurement, conditions, events, notes, status.identity)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """What came of sending the load once."""
+
+    sent: Sent
+    records: Records
+    caller: Mapping[str, Any]  # what is to be known about the host that sent it
+    seen: Sampled
+
+
+def _loaded(attempt: Attempt, phase: str, load: LoadPlan, way_back: float, outcome: dict[str, Any]) -> _Loaded:
+    """Send the load; once more where the generator was late, for a moment in which its host was busy passes.
+
+    The first try is no part of the phase, and stays on record. The second one has prompts that no cache knows yet.
+    There is none where it and the way back (seconds) would keep the instance out of service for too long.
+    """
+    tools, begun = attempt.tools, attempt.tools.clock.monotonic()
+    first = _once(attempt, phase, load, outcome)
+    late = _late(first, load)
+    if not late or time_left(attempt) < tools.clock.monotonic() - begun + way_back:
+        return first
+    text = f"{attempt.target.name}: the load generator did not keep up in {phase} ({late}); measuring it once more"
+    tools.reporter.note(text)
+    outcome["late"] = {"text": late, "blob": _kept(tools, first.sent.records)}
+    tools.interrupts.check()
+    return _once(attempt, f"{phase} again", load, outcome)
+
+
+def _once(attempt: Attempt, phase: str, load: LoadPlan, outcome: dict[str, Any]) -> _Loaded:
+    with _watched(attempt, load, outcome) as seen:
+        sent, caller = _send(attempt, phase, load)
+    return _Loaded(sent, parse_records(sent.records), caller, seen)
+
+
+def _late(loaded: _Loaded, load: LoadPlan) -> str:
+    """How late its requests were; empty: in time, or it failed, which no second try mends."""
+    if loaded.sent.failure is not None:
+        return ""
+    levels = Basis(load.sizes).measurement(loaded.records).levels
+    found = [f"{text} at {level.name}" for level in levels for code, text in shortfalls(level) if code == LATE]
+    return "; ".join(found)
 
 
 @contextmanager
@@ -130,10 +176,10 @@ def _watched(attempt: Attempt, load: LoadPlan, outcome: dict[str, Any]) -> Itera
             outcome.update(activity=seen.activity.to_json(), samples=_kept(attempt.tools, seen.raw()))
 
 
-def _kept(tools: Tools, samples: str) -> str | None:
-    """The digest of the kept samples; None: they cannot be kept, which fails no measurement."""
+def _kept(tools: Tools, lines: str) -> str | None:
+    """The digest of what is kept beside the records of the phase; None: it cannot be, which fails no measurement."""
     try:
-        return tools.records.put_blob(tools.secrets.redactor.known(samples).encode())
+        return tools.records.put_blob(tools.secrets.redactor.known(lines).encode())
     except Exception:  # noqa: BLE001 - the summary is recorded all the same
         return None
 

@@ -85,6 +85,7 @@ class _Wait:
     cause: Cause | None = None
     cause_since: float = 0.0
     loading: Loading = field(default_factory=Loading)
+    refusal: str = ""  # what it answers where it does answer requests, and not as one that is ready
 
     def look(self, now: float) -> None:
         self.status = self.target.status(self.cursor, self.run)
@@ -159,10 +160,12 @@ def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
     assert wait.status is not None  # noqa: S101
     if wait.status.process is None:
         return None
+    wait.refusal = ""
     if target.engine.readiness(target.pages(answer=False), target.service.model.name).state == "loading":
         return None
     pages = target.pages(answer=True)
     readiness = target.engine.readiness(pages, target.service.model.name)
+    wait.refusal = readiness.detail if readiness.state == "not_serving" else ""
     if readiness.state == "wrong_model":
         return NotReady("wrong_model", readiness.detail, elapsed, wait.log)
     if readiness.state != "ready":
@@ -177,6 +180,8 @@ def _answers(wait: _Wait, elapsed: float) -> Ready | NotReady | None:
 def _too_late(wait: _Wait, deadline: Deadline, now: float, elapsed: float) -> NotReady:
     """The deadline's end; one who gives it more time has to know whether that can help."""
     text = f"no real answer within {deadline.seconds:.0f} s ({deadline.source})"
+    if wait.refusal:  # it has loaded, and waits for requests: that it computes nothing in between is no sign
+        return NotReady("deadline", f"{text}; what it answers: {wait.refusal}", elapsed, wait.log, wait.cause)
     told = wait.loading.told(now)
     reason = "deadline" if wait.loading.still_for(now) is None else "stuck"
     return NotReady(reason, f"{text}; {told}" if told else text, elapsed, wait.log, wait.cause)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from changectl.core.judging.judgement import Reason
 from changectl.core.trial.order import Letter, Times
 from changectl.core.units import format_duration
@@ -11,6 +13,14 @@ from changectl.workflow.traffic import back_in_service, out_of_service
 
 MAX_OUT_TOO_SHORT = "max_out_too_short"
 SERVING = 60.0  # seconds that an instance serves between two times out
+
+
+def time_left(attempt: Attempt) -> float:
+    """Seconds for which the instance may still stay out of service; infinite: it is not out, or may be for ever."""
+    since, most = attempt.gate.out_since, attempt.target.service.limits.max_out
+    if most is None or since is None:
+        return math.inf
+    return most - (attempt.tools.clock.monotonic() - since)
 
 
 def too_long_out(attempt: Attempt, running: Letter, times: Times, *, judged: bool) -> Reason | None:
@@ -29,11 +39,8 @@ def too_long_out(attempt: Attempt, running: Letter, times: Times, *, judged: boo
         NotKept: they do not fit, and there is none.
         Refused: it cannot be taken out once more.
     """
-    since, most = attempt.gate.out_since, attempt.target.service.limits.max_out
-    if most is None or since is None:
-        return None
-    clock, needed = attempt.tools.clock, times.phase + 2 * times.load
-    if clock.monotonic() - since + needed <= most:
+    most, needed = attempt.target.service.limits.max_out, times.phase + 2 * times.load
+    if most is None or needed <= time_left(attempt):
         return None
     if running == "A" and needed <= most:
         _serve(attempt)

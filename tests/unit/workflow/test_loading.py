@@ -60,6 +60,15 @@ def test_without_processor_time_nobody_is_called_stuck(figures: dict[str, int]) 
     assert failed(never_ready(lambda seconds: figures), 60.0).reason == "deadline"
 
 
+def test_one_that_answers_requests_and_does_not_serve_is_not_called_stuck() -> None:
+    stage = never_ready(lambda seconds: {"read_bytes": GB, "rss_bytes": GB, "cpu_seconds": 1.0})
+    stage.host.load_seconds = 0.0
+    stage.host.metrics = lambda host: "llamacpp:tokens_predicted_total 7\n"
+    result = failed(stage, 60.0)
+    assert result.reason == "deadline"
+    assert result.text.endswith("(the test); what it answers: answered, but its token counter stands still at 7")
+
+
 def test_a_new_process_begins_anew() -> None:
     loading = Loading()
     for now, pid in [(0.0, 1), (20.0, 1), (21.0, 2), (25.0, 2)]:

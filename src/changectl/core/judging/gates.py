@@ -16,6 +16,7 @@ INPUT_TOLERANCE = 0.02
 OUTPUT_BAND = (0.9, 1.1)
 FINISH_SHARE = 0.02
 FINISH_REQUESTS = 2
+LATE = "generator_late"
 LAG_SECONDS = 0.010
 LAG_SHARE = 0.2  # of the time to first token: below it, lateness cannot make a factor of 1.5
 LEAST_RATE = 0.95  # of an open level's planned requests per second
@@ -85,7 +86,7 @@ def _asked(level: LevelMeasurement) -> tuple[float | None, ...]:
 def shortfalls(level: LevelMeasurement) -> Iterator[tuple[str, str]]:
     """In what a level was less load than was asked for, by the sender's own doing: a word for it, and the figures."""
     if is_late(level, LAG_SECONDS, LAG_SHARE):
-        yield "generator_late", f"it sent {format_duration(level.lag_p99 or 0)} late (P99)"
+        yield LATE, f"it sent {format_duration(level.lag_p99 or 0)} late (P99)"
     if level.planned_rate and level.sent_rate is not None and level.sent_rate < LEAST_RATE * level.planned_rate:
         sent, planned = format_value(level.sent_rate, RATE), format_value(level.planned_rate, RATE)
         yield "rate_not_reached", f"it sent {sent} of {planned}"
