@@ -22,7 +22,7 @@ demo: $(VENV)/.ready ## A real llama.cpp server: one change kept, one reverted, 
 test: $(VENV)/.ready ## All that this machine allows; LAB_INSTALL=1 as root on Debian adds the lab's real hosts
 	@ended=0; \
 	$(PYTEST) $(ALONE) || ended=$$?; \
-	$(PYTEST) -n 2 --durations=25 tests $(ALONE:%=--ignore=%) || ended=$$?; \
+	$(PYTEST) -n 3 --durations=25 tests $(ALONE:%=--ignore=%) || ended=$$?; \
 	exit $$ended
 
 test-fast: $(VENV)/.ready ## Without the lab

@@ -1,4 +1,4 @@
-"""Streams of tests for two workers (`make test`): those on lab hosts mostly wait, so all others run beside them."""
+"""Streams of tests for three workers (`make test`): those on lab hosts mostly wait, so all others run beside them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
 
-LAB, FAULTS, HERE = "lab", "faults", "here"
+LAB, FAULTS, WAITING, HERE = "lab", "faults", "waiting", "here"
+WAIT = ("/test_incident.py", "/test_watch.py", "/test_deadman_host.py")  # minutes of looking on: nothing is measured
+TRIALS = ("/test_trial.py", "/test_extend.py", "/test_design_example.py")  # these are measured, and small effects count
 PROCESSORS = frozenset(os.sched_getaffinity(0))
-if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
+if number := int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")):
     # Each worker has a lab of its own. The lab reads its number when it is imported, so it is set before that.
-    os.environ["CHANGECTL_LAB"] = str((int(os.environ.get("CHANGECTL_LAB") or 1) - 1) % 8 + 2)
+    os.environ["CHANGECTL_LAB"] = str((int(os.environ.get("CHANGECTL_LAB") or 1) + number - 1) % 9 + 1)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
     """A group for each stream, in the order of collection: no two tests share a lab, and no two this machine.
 
-    The longest list goes first: HERE and LAB run side by side, and who is through first (HERE) takes FAULTS.
+    The longest list goes first: HERE, LAB and WAITING run side by side, and who is through first takes FAULTS.
 
     pytest-xdist's own groups (`--dist loadgroup`) fall apart without a word under pytest 9.2, which no longer shows
     the changed name of a test, so the group follows from where a test lies.
@@ -40,19 +42,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Beside the lab, keep to one processor: what is measured on the hosts must not follow from what runs here."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        os.sched_setaffinity(0, {min(PROCESSORS)} if stream(item.nodeid) == HERE else PROCESSORS)
+        os.sched_setaffinity(0, {min(PROCESSORS)} if stream(item.nodeid) in (HERE, WAITING) else PROCESSORS)
 
 
 def stream(nodeid: str) -> str:
     """The stream of a test: by the folder or the file it lies in."""
     path = nodeid.partition("::")[0]
     if "/lab/" in path or "/test_lab_" in path:
-        return FAULTS if "/faults/" in path else LAB
+        return FAULTS if "/faults/" in path else WAITING if path.endswith(WAIT) else LAB
     return HERE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that is marked for the lab and lies elsewhere would run beside another on the same hosts."""
+    """Trials come before FAULTS can run beside them.
+
+    A test that is marked for the lab and lies elsewhere would run beside another on the same hosts.
+    """
     for item in items:
         if item.get_closest_marker("lab") and stream(item.nodeid) == HERE:
             raise pytest.UsageError(f"{item.nodeid} needs the lab; put it into a folder or a file of that name")
+    items.sort(key=lambda item: not item.nodeid.partition("::")[0].endswith(TRIALS))
