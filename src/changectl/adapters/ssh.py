@@ -32,6 +32,10 @@ class SshPipe:
             client = self._connect(SshTarget.of(self.host))
             self._channel = self._transport(client).open_session(timeout=CONNECT_TIMEOUT)
             self._channel.exec_command(self.command)
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            self.close()
+            text = f"{self.host.name}: ssh let us in, and the connection ended before the host program ran: {error}"
+            raise ContactLost(text) from error
         except BaseException:
             self.close()
             raise

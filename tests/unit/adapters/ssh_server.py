@@ -11,6 +11,7 @@ from typing import Any
 import paramiko
 
 HOST_KEY = paramiko.ECDSAKey.generate()
+GRANTED = 0.1  # seconds
 
 
 class _Session(paramiko.ServerInterface):
@@ -31,6 +32,8 @@ class _Session(paramiko.ServerInterface):
         return "publickey,password"
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
+        if self.server.refuses == kind:
+            return paramiko.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED  # type: ignore[attr-defined,no-any-return]
         return paramiko.OPEN_SUCCEEDED  # type: ignore[attr-defined,no-any-return]
 
     def check_channel_direct_tcpip_request(self, chanid: int, origin: Any, destination: Any) -> int:
@@ -38,7 +41,12 @@ class _Session(paramiko.ServerInterface):
         return paramiko.OPEN_SUCCEEDED  # type: ignore[attr-defined,no-any-return]
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        threading.Thread(target=_run, args=(channel, command.decode()), daemon=True).start()
+        if self.server.refuses == "exec":
+            return False
+        # Not at once: a fast command would close the channel before the answer to this request is sent.
+        later = threading.Timer(GRANTED, _run, args=(channel, command.decode()))
+        later.daemon = True
+        later.start()
         return True
 
 
@@ -65,10 +73,15 @@ def _run(channel: paramiko.Channel, command: str) -> None:
 
 @dataclass
 class SshServer:
-    """A listening server; everything that connects gets a thread."""
+    """A listening server; everything that connects gets a thread.
+
+    Attributes:
+        refuses: the request of somebody who was let in that it does not grant: "session" or "exec".
+    """
 
     key: paramiko.PKey
     password: str = "let-me-in-please"
+    refuses: str = ""
     forwarded: list[Any] = field(default_factory=list)
     transports: list[paramiko.Transport] = field(default_factory=list)
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))

@@ -50,6 +50,8 @@ def test_the_host_program_says_who_it_is(door: Door) -> None:
 def test_a_running_process_is_seen_with_its_arguments(door: Door, tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "60"])
     try:
+        while not Path(f"/proc/{process.pid}/cmdline").read_bytes():  # it has not become that program yet
+            time.sleep(0.01)
         pid_file, config = tmp_path / "pid", tmp_path / "config"
         pid_file.write_text(str(process.pid))
         config.write_text("a: 1\n")

@@ -163,6 +163,15 @@ def test_a_jump_host_is_passed_through(server: SshServer, key_file: Path, tmp_pa
         far.close()
 
 
+@pytest.mark.parametrize("request_", ["session", "exec"])
+def test_a_connection_that_ends_before_the_host_program_runs_is_lost(
+    server: SshServer, tmp_path: Path, request_: str
+) -> None:
+    server.refuses = request_
+    with pytest.raises(ContactLost, match="gpu1: ssh let us in, and the connection ended before the host program ran"):
+        SshPipe(address(server, tmp_path), "true")
+
+
 def test_a_proxy_command_carries_the_connection(server: SshServer, tmp_path: Path) -> None:
     relay = tmp_path / "relay.py"
     relay.write_text(
