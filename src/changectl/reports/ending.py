@@ -23,8 +23,8 @@ from changectl.reports._watched import watched
 
 MOST_ROWS = 12  # figures that a screen has room for
 MOST_REASONS = 5
-_ORDER = ("breach", "no data", "flat", "gain", "open", "not measurable", "unequal work", "not judged", "not defined",
-          "clear", "within")  # fmt: skip
+_ORDER = ("breach", "no data", "flat", "gain", "open", "not measurable", "unequal work", "clear", "within", "not judged",
+          "not defined")  # fmt: skip
 _MEANING = {
     "kept": "the change is in force",
     "kept_unjudged": "the change is in force, and nobody has judged it",
@@ -178,7 +178,9 @@ def _figures(rows: Sequence[Json]) -> list[Block]:
 
 def _rank(row: Mapping[str, Any]) -> int:
     state = text_of(row, "state")
-    return _ORDER.index(state) if state in _ORDER else len(_ORDER)
+    if state not in _ORDER or (state == "not measurable" and not row.get("gap")):
+        return len(_ORDER)  # nobody asked for it, and nothing followed from it
+    return _ORDER.index(state)
 
 
 def _cells(row: Json) -> list[str]:

@@ -149,6 +149,14 @@ def test_a_run_with_many_figures_fits_on_a_screen_the_worst_first() -> None:
     assert "and 50 more figures, in the whole story" in text
 
 
+def test_what_nobody_limited_and_nothing_followed_from_comes_last() -> None:
+    rows = [row("ttft_user_p99", "not measurable"), row("b", "clear"), row("tpot_p95", "not measurable", gap=True)]
+
+    text = told(tape_of("kept", rows, verdict="unchanged"))
+
+    assert [line.split()[0] for line in text if " at low | " in line] == ["tpot_p95", "b", "ttft_user_p99"]
+
+
 def test_passed_checks_are_counted_and_the_others_named() -> None:
     text = told(tape_of("kept", [], verdict="no_gross_harm"))
 
