@@ -23,8 +23,8 @@ from changectl.reports._watched import watched
 
 MOST_ROWS = 12  # figures that a screen has room for
 MOST_REASONS = 5
-_ORDER = ("breach", "no data", "flat", "gain", "open", "not measurable", "unequal work", "clear", "within", "not judged",
-          "not defined")  # fmt: skip
+_ORDER = ("breach", "no data", "flat", "gain", "open", "not measurable", "unequal work", "clear", "within",
+          "not judged", "not defined")  # fmt: skip
 _MEANING = {
     "kept": "the change is in force",
     "kept_unjudged": "the change is in force, and nobody has judged it",
