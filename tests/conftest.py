@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LAB, FAULTS, WAITING, HERE = "lab", "faults", "waiting", "here"
 WAIT = ("/test_incident.py", "/test_watch.py", "/test_deadman_host.py")  # minutes of looking on: nothing is measured
+SAMPLE = "/test_fault_sample.py"
 TRIALS = ("/test_trial.py", "/test_extend.py", "/test_design_example.py")  # these are measured, and small effects count
 PROCESSORS = frozenset(os.sched_getaffinity(0))
 if number := int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")):
@@ -42,15 +43,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Beside the lab, keep to one processor: what is measured on the hosts must not follow from what runs here."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        os.sched_setaffinity(0, {min(PROCESSORS)} if stream(item.nodeid) in (HERE, WAITING) else PROCESSORS)
+        os.sched_setaffinity(0, {min(PROCESSORS)} if stream(item.nodeid) == HERE else PROCESSORS)
 
 
 def stream(nodeid: str) -> str:
-    """The stream of a test: by the folder or the file it lies in."""
+    """The stream of a test: by the file it lies in."""
     path = nodeid.partition("::")[0]
-    if "/lab/" in path or "/test_lab_" in path:
-        return FAULTS if "/faults/" in path else WAITING if path.endswith(WAIT) else LAB
-    return HERE
+    if "/lab/" not in path:
+        return HERE
+    return FAULTS if path.endswith(SAMPLE) else WAITING if path.endswith(WAIT) else LAB
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,5 +61,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         if item.get_closest_marker("lab") and stream(item.nodeid) == HERE:
-            raise pytest.UsageError(f"{item.nodeid} needs the lab; put it into a folder or a file of that name")
+            raise pytest.UsageError(f"{item.nodeid} needs the lab; put it into tests/lab")
     items.sort(key=lambda item: not item.nodeid.partition("::")[0].endswith(TRIALS))

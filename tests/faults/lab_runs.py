@@ -83,13 +83,19 @@ def _run(bench: LabBench, cell: Cell) -> Result:
 
 @contextmanager
 def lab_runs() -> Iterator[LabRuns]:
-    """Both hosts, booted. Raises LabMissingError where this machine can have no lab."""
+    """Both hosts of a lab of their own. Raises LabMissingError where this machine can have no lab."""
     install.ensure()
     root.root()
     root.engine()
+    with Lab() as lab, runs_on(lab) as made:
+        yield made
+
+
+@contextmanager
+def runs_on(lab: Lab) -> Iterator[LabRuns]:
+    """Both hosts of a lab, booted."""
     folder = Path(mkdtemp(prefix="faults-lab-"))
     try:
-        with Lab() as lab:
-            yield LabRuns([LabBench(host, folder / host.name) for host in lab.up(*HOSTS)])
+        yield LabRuns([LabBench(host, folder / host.name) for host in lab.up(*HOSTS)])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
