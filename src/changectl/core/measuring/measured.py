@@ -39,7 +39,7 @@ class LevelMeasurement:
         tokens_out: output tokens of good answers, None as above.
         finish: finish reason -> count over good answers.
         cache_hit: share of input tokens that came from a cache; None: the server did not say.
-        lag_p99: seconds by which the generator itself was late (the worst request below the sample size of a P99).
+        lag_p99: seconds by which the generator itself was late (P99; of 60 to 199 requests the worst but one).
         streams: of a closed level, as asked for; None: an open level.
         asked_seconds: how long the level was to last; None: for a number of requests.
         planned_rate: requests per second of an open level that were due; None: a closed level.

@@ -388,6 +388,16 @@ def test_a_closed_level_says_what_was_asked_for_and_has_no_rate() -> None:
     assert (level.in_flight_mean, level.in_flight_most) == (2.0, 2)
 
 
+@pytest.mark.parametrize(("requests", "late", "expected"), [
+    (59, 1, 0.05), (60, 1, 0.0001), (60, 2, 0.05), (199, 1, 0.0001), (199, 2, 0.05), (300, 3, 0.0001), (300, 4, 0.05),
+])  # fmt: skip
+def test_a_straggler_among_many_is_no_lateness_of_the_generator(requests: int, late: int, expected: float) -> None:
+    begun = [{"t_start": i * 100 * MS + 50 * MS} if i < late else {} for i in range(requests)]
+    (level,) = low(*(record(i, **fields) for i, fields in enumerate(begun))).levels
+
+    assert level.lag_p99 == pytest.approx(expected)
+
+
 def test_what_began_before_it_was_due_stays_as_it_is_and_keeps_its_place() -> None:
     """A timer may fire early; bending it to zero would hide a clock that cannot be trusted."""
     early = [record(i, "peak", t_start=i * 100 * MS - MS, t_sent=i * 100 * MS - MS) for i in range(60)]
