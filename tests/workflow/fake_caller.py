@@ -39,7 +39,7 @@ class FakeCaller(FakeHost):
             answer["records"] = _packed(REFUSED)
         if self.cut:
             answer["records"] = _packed({**REFUSED, "cls": "connect_timeout"}, *_lines(answer["records"]))
-        return {**answer, "summary": {"source": ADDRESS}, "silent": self.cut}
+        return {**answer, "summary": {**answer["summary"], "source": ADDRESS}, "silent": self.cut}
 
 
 def _packed(*records: Mapping[str, Any]) -> str:

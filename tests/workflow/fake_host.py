@@ -80,6 +80,7 @@ class FakeHost:
     sent_to: list[str] = field(default_factory=list)  # where loads were sent
     salts: list[str] = field(default_factory=list)  # of those loads
     late: int = 0  # loads in which the generator itself will be late
+    inexact: list[float | None] = field(default_factory=list)  # seconds that self-tests are off; None: silent
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
     restorable: bool = True
     kernel: str | None = "6.1"
@@ -332,7 +333,15 @@ class FakeHost:
             record["t_planned"] -= 300 * fake_load.MS
         self.late = max(0, self.late - 1)
         data = "\n".join(json.dumps(record) for record in records).encode()
-        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": {"source": "127.0.0.1"}}
+        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": self._summary(args["job"])}
+
+    def _summary(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """What the generator says of itself; of a self-test where it is asked for one."""
+        if not job.get("self_test"):
+            return {"source": "127.0.0.1"}
+        off = self.inexact.pop(0) if self.inexact else 0.0002
+        told = {"tries": [dict.fromkeys(job["self_test"], off)], "requests": 24, "seconds": 0.2}
+        return {"source": "127.0.0.1", "self_test": told if off is not None else None}
 
     def _records(self, level: Mapping[str, Any], speed: Speed) -> list[dict[str, Any]]:
         return fake_load.records(level, speed, self.requests, self.drag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.workflow.fake_host import FakeHost
 from tests.workflow.stage import BETTER, Stage
 from tests.workflow.tempers import while_measured
@@ -53,6 +54,42 @@ def test_one_that_is_late_twice_after_the_change_is_no_verdict() -> None:
         host.late = 1
 
     while_measured(stage.host, "B", late)
+    assert_reverted(stage, stage.apply(BETTER), 5, "invalid")
+
+
+def test_one_that_does_not_tell_time_for_a_moment_measures_once_more() -> None:
+    stage = Stage()
+    stage.host.inexact = [0.03]
+    end = stage.apply(BETTER)
+
+    assert (end.exit_code, end.last.outcome) == (0, Outcome.KEPT)
+    before, after = stage.journal.bodies("measure.outcome")
+    assert "a first token was noticed 30ms late (P99; limit 10ms)" in before["late"]["text"]
+    assert "late" not in after
+    assert before["summary"]["self_test"] == before["basis"]["self_test"]
+    assert before["generator"]["self_test"]["tries"][0]["ttft_p99"] == 0.0002
+
+
+@pytest.mark.parametrize(
+    ("self_tests", "said"),
+    [([0.03, 0.03], "did not tell time well enough"), ([None, None], "was not proven to tell time")],
+)
+def test_one_that_is_not_shown_to_tell_time_before_the_change_leaves_the_service_untouched(
+    self_tests: list[float | None], said: str
+) -> None:
+    stage = Stage()
+    stage.host.inexact = self_tests
+    end = stage.apply(BETTER)
+
+    assert_untouched(stage, 3, end, "baseline_invalid")
+    assert said in end.last.text
+    assert "let another host send the load (`caller`)" in end.last.text
+
+
+@pytest.mark.parametrize("self_tests", [[0.0002, 0.03, 0.03], [0.0002, None, None]])
+def test_one_that_is_not_shown_to_tell_time_after_the_change_is_no_verdict(self_tests: list[float | None]) -> None:
+    stage = Stage()
+    stage.host.inexact = self_tests
     assert_reverted(stage, stage.apply(BETTER), 5, "invalid")
 
 

@@ -12,6 +12,7 @@ from changectl.core.ports import Json
 from changectl.core.units import RATE, format_share, format_value
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Table
+from changectl.reports._exactness import exactness
 
 _PHASES = {"A": "before", "B": "after"}
 _HEADINGS = ("phase", "host", "level", "load", "requests", "good answers", "fresh start")
@@ -99,6 +100,7 @@ def _facts(measurements: Sequence[Json], workload: str, model: str) -> list[tupl
         ("workload", _named(workload, _told(conditions, "workload"))),
         ("length", f"{_told(conditions, 'length')} at each level, seed {_told(conditions, 'seed')}"),
         ("sent from", _told(conditions, "caller")),
+        *exactness(measurements),
     ]
     if any(each.get("path") == BALANCER for each in conditions):
         sent.append(("sent to", f"{_told(conditions, 'endpoint')}, through the balancer"))

@@ -14,6 +14,7 @@ from changectl.core.declared.plan import Plan
 from changectl.core.declared.service import Service
 from changectl.core.digest import sha256
 from changectl.core.errors import Refused
+from changectl.core.judging import exactness
 from changectl.core.judging.conditions import COMMAND, ENVIRONMENT, FILES, MODEL, PROGRAM, SETTINGS, Fingerprint
 from changectl.core.measuring.level_size import STAGGER, LevelSize
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
@@ -74,6 +75,7 @@ class LoadPlan:
             "warmup": self._warmup(),
             "deadline": REQUEST_DEADLINE,
             "stagger": STAGGER,
+            "self_test": dict(exactness.LIMITS),
         }
 
     @property
@@ -87,7 +89,7 @@ class LoadPlan:
         if "max_tokens" in first:
             first["max_tokens"] = min(TRYING_TOKENS, first["max_tokens"])
         one = {"workload": [first], "levels": [{"name": "try", "streams": 1, "requests": 1}], "warmup": {}}
-        return {**self.job(target, "try"), **one}
+        return {**self.job(target, "try"), **one, "self_test": None}
 
     def _warmup(self) -> dict[str, int]:
         """A closed level as wide as the widest; in place of an open one, what comes to it within a second."""

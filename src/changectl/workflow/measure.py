@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from changectl.core.judging.conditions import Fingerprint
+from changectl.core.judging.exactness import INEXACT, shortcomings
 from changectl.core.judging.gates import LATE, shortfalls
 from changectl.core.judging.judgement import HardEvent, Reason
 from changectl.core.measuring.answers import expecting
 from changectl.core.measuring.measured import Measurement
 from changectl.core.measuring.measurement import parse_records
 from changectl.core.measuring.records import Records
+from changectl.core.measuring.self_test import said
 from changectl.core.observed import HostFacts
 from changectl.core.replaying.basis import Basis
 from changectl.core.trial.phases import TrialPhase
@@ -106,6 +108,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             {"load_time": start.load_time, "kv_capacity": capacity.kv_tokens},
             sent.failure,
             expecting(load.workload),
+            said(sent.summary) if sent.failure is None else None,
         )
         measurement = basis.measurement(parsed)
         present = present_at(attempt, host, target.engine.version(pages, log), loaded.caller)
@@ -159,9 +162,9 @@ def _late(loaded: _Loaded, load: LoadPlan) -> str:
     """How late its requests were; empty: in time, or it failed, which no second try mends."""
     if loaded.sent.failure is not None:
         return ""
-    levels = Basis(load.sizes).measurement(loaded.records).levels
-    found = [f"{text} at {level.name}" for level in levels for code, text in shortfalls(level) if code == LATE]
-    return "; ".join(found)
+    measured = Basis(load.sizes, self_test=said(loaded.sent.summary)).measurement(loaded.records)
+    found = [f"{text} at {level.name}" for level in measured.levels for code, text in shortfalls(level) if code == LATE]
+    return "; ".join([*found, *(text for code, text in shortcomings(measured) if code == INEXACT)])
 
 
 @contextmanager

@@ -116,6 +116,37 @@ def test_a_verdict_comes_out_of_its_raw_records_to_the_last_bit(name: str, run: 
     assert (said.code, said.out.count("the same as recorded, to the last bit")) == (0, len(own))
 
 
+def test_a_record_from_before_the_generator_tested_itself_is_judged_the_same_to_the_last_bit(
+    run: Run, project: Path, quick_record: tuple[Stage, Path]
+) -> None:
+    parts = []
+
+    def alter(kind: str, body: Body) -> None:
+        if kind == "measure.outcome":
+            parts.extend([body["summary"].pop("self_test"), body["basis"].pop("self_test")])
+
+    keep(quick_record[0], project, alter)
+    ended = run("judge", "R1", "--json")
+
+    assert len(parts) == 4
+    assert (ended.code, ended.json["reason"]) == (0, "same")
+    assert ended.json["verdicts"][0]["not_on_record"] == []
+
+
+def test_a_self_test_that_was_made_good_in_the_record_shows(
+    run: Run, project: Path, quick_record: tuple[Stage, Path]
+) -> None:
+    def alter(kind: str, body: Body) -> None:
+        if kind == "measure.outcome":
+            body["summary"]["self_test"]["tries"][0]["ttft_p99"] = 0.0
+
+    keep(quick_record[0], project, alter)
+    ended = run("judge", "R1", "--json")
+
+    assert (ended.code, ended.json["reason"]) == (3, "differs")
+    assert ended.json["verdicts"][0]["differs"]["place"].endswith("self_test/tries/1/ttft_p99")
+
+
 @pytest.mark.parametrize(
     ("kind", "way", "told"),
     [

@@ -6,6 +6,7 @@ from typing import Any
 
 from changectl.reports import _measured
 from changectl.reports._blocks import Table
+from changectl.reports._exactness import exactness
 
 CLOSED = {"name": "normal", "n": 60, "ok": 60, "streams": 8, "in_flight_mean": 7.96, "in_flight_most": 8,
           "goodput": 0.9833, "sent_rate": None}  # fmt: skip
@@ -49,3 +50,20 @@ def test_what_was_not_recorded_is_not_made_up() -> None:
     assert list(rows(OLD)[0])[-1] == "fresh start"
     assert [row["under way"] for row in rows(OLD, without_mean)] == ["", "at most 8"]
     assert "goodput" not in rows(OLD, without_mean)[0]
+
+
+def of_test(*tries: dict[str, float], problem: str = "") -> dict[str, Any]:
+    return {"summary": {"self_test": {"tries": list(tries), "problem": problem}}}
+
+
+def test_how_exactly_the_generator_told_time_is_one_line_with_the_worst_of_all_phases() -> None:
+    busy, exact = {"ttft_p99": 0.02, "tpot_p99": 0.003}, {"ttft_p99": 0.0004, "tpot_p99": 0.00002}
+    worse = {"ttft_p99": 0.0009, "tpot_p99": 0.00001}
+    ((_, text),) = exactness([of_test(busy, exact), of_test(worse), {"summary": {}}])
+    assert text == ("900us (first token), 20us (time per token), found before each phase at a server of known pace")
+
+
+def test_a_phase_whose_generator_was_not_tested_is_no_exact_one_and_older_records_say_nothing() -> None:
+    exact = {"ttft_p99": 0.0004, "tpot_p99": 0.00002}
+    assert exactness([of_test(exact), of_test(problem="no loopback")]) == [("stamps within", "not known: no loopback")]
+    assert exactness([{"summary": {}}]) == []

@@ -92,6 +92,7 @@ class Job(NamedTuple):
     tls_verify: bool
     tls_ca: Optional[str]
     cpus: Optional[List[int]]
+    self_test: Optional[Dict[str, float]]  # the limits of its figures, in seconds; None: there is none
 
 
 def parse_job(text: str) -> Job:
@@ -129,6 +130,7 @@ def parse_job(text: str) -> Job:
         tls_verify=_get(tls, "verify", bool, True),
         tls_ca=_get(tls, "ca", str, None),
         cpus=_get(raw, "cpus", list, None),
+        self_test=_limits(_get(raw, "self_test", dict, None)),
     )
 
 
@@ -147,6 +149,10 @@ def _positive(raw: Mapping[str, Any], name: str, *default: float) -> float:
     if not 0 < value < float("inf"):
         raise JobError('"{}" must be a number above zero'.format(name))
     return value
+
+
+def _limits(raw: Optional[Dict[str, Any]]) -> Optional[Dict[str, float]]:
+    return None if raw is None else {name: _positive(raw, name) for name in raw}
 
 
 def _headers(raw: Mapping[str, Any]) -> List[Tuple[str, str]]:

@@ -21,6 +21,7 @@ from changectl.adapters.loadgen.level import LevelRun
 from changectl.adapters.loadgen.open_level import OpenRun
 from changectl.adapters.loadgen.room import make_room
 from changectl.adapters.loadgen.schedule import arrivals
+from changectl.adapters.loadgen.self_test import self_test
 
 DONE, BAD_JOB, STOPPED = 0, 2, 3
 _TICK = 1.0
@@ -34,7 +35,9 @@ def main() -> int:
             os.sched_setaffinity(0, job.cpus)
         schedules = {level.name: _schedule(level, job.seed) for level in job.levels if level.streams is None}
         make_room(job, schedules)
-        return event_loop.run(_run(job, schedules))
+        _settle()
+        tested = None if job.self_test is None else self_test(job.self_test)
+        return event_loop.run(_run(job, schedules, tested))
     except JobError as error:
         _say({"error": str(error)})
         return BAD_JOB
@@ -52,12 +55,15 @@ def _schedule(level: Level, seed: int) -> List[int]:
     return arrivals(seed, level.name, level.requests or 0, level.seconds or 0.0)
 
 
-async def _run(job: Job, schedules: Mapping[str, List[int]]) -> int:
-    address = await look_up(job)
-    # Pauses of the garbage collector would be latency of the server; what lives now lives to the end.
+def _settle() -> None:
+    """Pauses of the garbage collector would be latency of the server; what lives now lives to the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+
+
+async def _run(job: Job, schedules: Mapping[str, List[int]], tested: Optional[Dict[str, Any]]) -> int:
+    address = await look_up(job)
     start_ns, wall = time.perf_counter_ns(), time.time()
     client = Client(job, address, start_ns)
     loop = asyncio.get_running_loop()
@@ -78,7 +84,7 @@ async def _run(job: Job, schedules: Mapping[str, List[int]]) -> int:
             break
     whole = not client.stopping and len(runs) == len(job.levels) and all(run.whole for run in runs)
     source = _source(address, job.endpoint.port)
-    _say({"summary": {**_summary(runs, whole, wall, start_ns), "source": source}})
+    _say({"summary": {**_summary(runs, whole, wall, start_ns), "source": source, "self_test": tested}})
     return DONE if whole else STOPPED
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from changectl.core.judging import harm
 from changectl.core.judging.conditions import must_be_known
+from changectl.core.judging.exactness import shortcomings
 from changectl.core.judging.gates import shortfalls
 from changectl.core.judging.judgement import HardEvent, Reason
 from changectl.core.measuring.measured import LevelMeasurement, Measurement
@@ -19,11 +20,15 @@ BASELINE_INVALID = "baseline_invalid"  # how a step ends that found nothing to c
 MOST_FAILED = 0.5  # from here on, a median is infinite
 
 _QUIETER = "measure while this host is quieter, or with fewer streams or a lower rate"
+_EXACTER = "let another host send the load (`caller`), or free this one's processors of other work"
 _ADVICE = {
     "baseline_failed": "see what the load generator says, and whether the service answers as it should",
     "baseline_disturbed": "find out why that happened on the saved configuration, and mend it first",
     "baseline_conditions_unknown": "let changectl read that, or there is nothing to compare the new configuration with",
     "baseline_generator_late": _QUIETER,
+    "baseline_generator_inexact": _EXACTER,
+    "baseline_generator_untested": f"see why: the host that sends the load takes connections from itself (127.0.0.1), "
+    f"and processes may be forked there; or {_EXACTER}",
     "baseline_rate_not_reached": _QUIETER,
     "baseline_streams_not_reached": _QUIETER,
     "baseline_level_cut_short": "see what the load generator says",
@@ -57,6 +62,7 @@ def unusable(
         unread_conditions: what could not be read meanwhile; settings, files and model have to be known.
     """
     reasons = [Reason("baseline_failed", problem) for problem in baseline.invalid]
+    reasons += [Reason(f"baseline_{code}", text) for code, text in shortcomings(baseline)]
     reasons += [Reason("baseline_disturbed", event.text) for event in hard_events]
     reasons += [
         Reason("baseline_conditions_unknown", f"not known while it was measured: {name}")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from changectl.core.judging.conditions import Difference, must_be_known
+from changectl.core.judging.exactness import LAG_SECONDS, LAG_SHARE, shortcomings
 from changectl.core.judging.judgement import HardEvent, Reason
 from changectl.core.measuring.measured import LevelMeasurement, Measurement
 from changectl.core.measuring.records import CLIENT_LIMIT
@@ -17,8 +18,6 @@ OUTPUT_BAND = (0.9, 1.1)
 FINISH_SHARE = 0.02
 FINISH_REQUESTS = 2
 LATE = "generator_late"
-LAG_SECONDS = 0.010
-LAG_SHARE = 0.2  # of the time to first token: below it, lateness cannot make a factor of 1.5
 LEAST_RATE = 0.95  # of an open level's planned requests per second
 LEAST_STREAMS = 2 / 3  # of a closed level's streams, under way at a time: below it, that alone makes a factor of 1.5
 LEAST_TIME = 0.95  # of the time that a closed level was to last
@@ -48,6 +47,7 @@ def not_comparable(
         reasons += [
             Reason("measurement_failed", f"the measurement {name}: {problem}") for problem in measurement.invalid
         ]
+        reasons += [Reason(code, f"the measurement {name}: {text}") for code, text in shortcomings(measurement)]
     reasons += [
         Reason("baseline_disturbed", f"during the baseline: {event.text}")
         for event in hard_events

@@ -10,6 +10,7 @@ from typing import Any
 from changectl.core.measuring.answers import Answers
 from changectl.core.measuring.metrics import MetricRef
 from changectl.core.measuring.records import EMPTY
+from changectl.core.measuring.self_test import SelfTest
 
 FORMAT = 1
 UNBOUNDED = "unbounded"  # how infinity is written in JSON, which has no number for it
@@ -118,12 +119,14 @@ class Measurement:
         facts: figures of the whole phase (load time, cache capacity).
         invalid: why it does not count.
         answers: quality prompt -> its answers, at all levels.
+        self_test: how exactly the load generator tells time; None: it had no self-test then.
     """
 
     levels: tuple[LevelMeasurement, ...]
     facts: Mapping[str, float | None] = field(default_factory=dict)
     invalid: tuple[str, ...] = ()
     answers: Mapping[str, Answers] = field(default_factory=dict)
+    self_test: SelfTest | None = None
 
     def level(self, name: str) -> LevelMeasurement | None:
         """The level of that name, if it was measured."""
@@ -144,6 +147,7 @@ class Measurement:
             "facts": to_plain(dict(self.facts)),
             "invalid": list(self.invalid),
             "answers": {prompt: asdict(one) for prompt, one in self.answers.items()},
+            **({} if self.self_test is None else {"self_test": self.self_test.to_json()}),
         }
 
     @classmethod
@@ -158,7 +162,8 @@ class Measurement:
         try:
             levels = tuple(_level(level) for level in raw["levels"])
             answers = {prompt: Answers.from_json(one) for prompt, one in raw.get("answers", {}).items()}
-            return cls(levels, from_plain(raw["facts"]), tuple(raw["invalid"]), answers)
+            tested = SelfTest.from_json(raw["self_test"]) if "self_test" in raw else None
+            return cls(levels, from_plain(raw["facts"]), tuple(raw["invalid"]), answers, tested)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"not the shape of a measurement: {error!r}") from error
 

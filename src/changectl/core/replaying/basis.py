@@ -12,6 +12,7 @@ from changectl.core.measuring.measured import Measurement
 from changectl.core.measuring.measurement import summarise
 from changectl.core.measuring.metrics import Guard, parse_metric
 from changectl.core.measuring.records import Record
+from changectl.core.measuring.self_test import SelfTest
 from changectl.core.units import LevelLoad, Limit
 
 
@@ -25,6 +26,7 @@ class Basis:
         facts: figures of the phase that do not come from requests.
         failure: why the load generator did not do all that it was asked for; None: it did.
         expected: the prompts of which the workload says what has to be in their answer.
+        self_test: how exactly the load generator tells time; None: it had no self-test then.
     """
 
     sizes: Mapping[str, LevelSize]
@@ -32,10 +34,11 @@ class Basis:
     facts: Mapping[str, float | None] = field(default_factory=dict)
     failure: str | None = None
     expected: Collection[str] = ()
+    self_test: SelfTest | None = None
 
     def measurement(self, records: Iterable[Record]) -> Measurement:
         """The phase's figures."""
-        return summarise(
+        measurement = summarise(
             records,
             self.sizes,
             slo=self.slo,
@@ -43,6 +46,7 @@ class Basis:
             generator_failure=self.failure,
             expected=self.expected,
         )
+        return replace(measurement, self_test=self.self_test)
 
     def under(self, slo: Sequence[Guard] | None) -> Basis:
         """The same with other limits; None: with its own."""
@@ -68,6 +72,7 @@ class Basis:
             },
             "failure": self.failure,
             "expected": sorted(self.expected),
+            **({} if self.self_test is None else {"self_test": self.self_test.to_json()}),
         }
 
     @classmethod
@@ -79,7 +84,8 @@ class Basis:
                 for one in raw["levels"]
             }
             slo = tuple(guard_from(one) for one in raw["slo"])
-            return cls(sizes, slo, dict(raw["facts"]), raw["failure"], frozenset(raw["expected"]))
+            tested = SelfTest.from_json(raw["self_test"]) if "self_test" in raw else None
+            return cls(sizes, slo, dict(raw["facts"]), raw["failure"], frozenset(raw["expected"]), tested)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not the shape of what a measurement stands on: {error!r}") from error
 

@@ -25,7 +25,7 @@ from changectl.core.trial.phases import TrialPhase
 # Gate -> the words for what fails in it, in the order in which they are told.
 GATES: dict[str, tuple[str, ...]] = {
     "same service and instance": ("other_service", "other_instance"),
-    "sound measurements": ("measurement_failed", "baseline_disturbed"),
+    "sound measurements": ("measurement_failed", "baseline_disturbed", "generator_inexact", "generator_untested"),
     "a single difference": ("conditions_differ",),
     "conditions known": ("conditions_unknown",),
     "the same load": ("levels_differ",),
