@@ -79,6 +79,8 @@ class FakeHost:
     not_taken: int = 0  # requests of a load that nobody takes where they are sent
     sent_to: list[str] = field(default_factory=list)  # where loads were sent
     salts: list[str] = field(default_factory=list)  # of those loads
+    ways: list[float | None] = field(default_factory=list)  # by how much they were longer; None: the straight one
+    shows: float = 1.0  # which share of that is in what is measured
     late: int = 0  # loads in which the generator itself will be late
     inexact: list[float | None] = field(default_factory=list)  # seconds that self-tests are off; None: silent
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
@@ -321,7 +323,7 @@ class FakeHost:
         records = [
             fake_load.answered(record, workload, lambda prompt: self.answers(argv, prompt))
             for level in args["job"]["levels"]
-            for record in self._records(level, Speed(*self.speed(argv, level.get("streams", 1))))
+            for record in self._records(level, self._speed(argv, level, args["job"]))
         ]
         self.world.seconds += 5
         self.sent_to.append(args["job"]["endpoint"])
@@ -334,6 +336,13 @@ class FakeHost:
         self.late = max(0, self.late - 1)
         data = "\n".join(json.dumps(record) for record in records).encode()
         return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": self._summary(args["job"])}
+
+    def _speed(self, argv: list[str], level: Mapping[str, Any], job: Mapping[str, Any]) -> Speed:
+        """The service's own, and what a longer way adds to it."""
+        first, each = self.speed(argv, level.get("streams", 1))
+        relay = job.get("relay")
+        self.ways.append(None if relay is None else relay["delay"])
+        return Speed(first + round(1000 * self.shows * (relay or {"delay": 0})["delay"]), each)
 
     def _summary(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """What the generator says of itself; of a self-test where it is asked for one."""

@@ -227,3 +227,26 @@ def _checks(plan: Plan | None, source: Source, project: Project) -> dict[str, Pa
     if problems:
         raise InputError(problems)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedWorkload:
+    """A service with what it is measured with."""
+
+    loaded: LoadedService
+    workload: Workload
+    protocol: str
+
+
+def load_workload(name: str, project: Project) -> LoadedWorkload:
+    """Read a service and its workload; no host is touched.
+
+    Raises:
+        InputError: with every problem of both, or there is no protocol to measure its engine by.
+    """
+    loaded = load_service(name, project)
+    named, protocol = _workload(None, loaded.service.source, loaded, project), _protocol(loaded)
+    if named is None or protocol is None:
+        message = f"nothing is known by which {loaded.service.engine.name} could be measured"
+        raise InputError(loaded.service.source.problem(("engine",), message, "say how it answers (`answer`)"))
+    return LoadedWorkload(loaded, named[1], protocol)

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from changectl.adapters.files import load_plan
+from changectl.adapters.files import load_plan, load_workload
 from changectl.adapters.project_files import find_project, show
 from changectl.cli._places import demand_file, demand_inventory
 from changectl.core.declared.placing import Placed, check_names, place, place_caller
 from changectl.core.declared.service import Service
 from changectl.workflow.apply import Order
+from changectl.workflow.selftest import SelfTestOrder
 
 if TYPE_CHECKING:
     from changectl.cli.wiring import Workplace
@@ -66,3 +67,12 @@ def order_of(plan_path: Path, work: Workplace, *, incident: bool = False) -> Ord
         checks=checks,
         caller=caller,
     )
+
+
+def selftest_of(name: str, seconds: float | None, work: Workplace) -> SelfTestOrder:
+    """What proving the measuring of a service is made of. Raises InputError with every problem of its files."""
+    read = load_workload(name, work.project)
+    placed = instances_of(read.loaded.service, work)
+    caller = place_caller(read.loaded.service, work.inventory.host)
+    work.tools.secrets.spare([caller.name] if caller else [])
+    return SelfTestOrder(read.loaded.service, placed, read.workload.entries, read.protocol, caller, seconds)

@@ -16,6 +16,8 @@ from changectl.core.history import reading as history
 from changectl.core.history.events import MARK
 from changectl.core.history.reading import RunStory, RunSummary
 from changectl.core.history.saved import SnapshotCopy, kept_copies
+from changectl.core.history.selftests import KINDS as SELFTEST_KINDS
+from changectl.core.history.selftests import SelfTestRun, selftests
 from changectl.core.ports import Event
 from changectl.core.redaction.redactor import Redactor
 from changectl.core.replaying.ledger import Entry, Ledger
@@ -43,7 +45,12 @@ class Record:
         """The run and the step meant by RUN or RUN/STEP, a beginning of RUN being enough. Raises InputError."""
         typed, step = history.split_run(text)
         run = history.resolve_run(typed, self._store.journal.runs() if self._store else [])
-        story = history.run_story(self._events(runs=(run,)))
+        events = self._events(runs=(run,))
+        if selftest := next((event for event in events if event.kind in SELFTEST_KINDS), None):
+            service = selftest.body.get("service")
+            hint = f"it changed nothing; see changectl selftest {service} --last"
+            raise InputError(Problem(f"{run} is a selftest of service {service}", hint=hint))
+        story = history.run_story(events)
         # What later runs made of it stands in their events.
         known = next((each for each in self.runs() if each.run == run), story.run)
         later = ("extended_by", "reverted_by", "found_back_by", "doubted_by", "settled_by")
@@ -74,6 +81,11 @@ class Record:
     def ledger(self, service: str | None) -> Ledger:
         """Every verdict that said something, with what judged it since."""
         return ledger(self._events(kinds=LEDGER_KINDS), service)
+
+    def last_selftest(self, service: str) -> SelfTestRun | None:
+        """The last time that measuring the service was proven, or was to be; None: never."""
+        found = selftests(self._events(kinds=SELFTEST_KINDS), service)
+        return found[-1] if found else None
 
     def mark(self, text: str, opinion: str, why: str) -> tuple[Entry, Event]:
         """Record what an operator makes of the verdict of RUN or RUN/STEP; nothing of the run is changed.

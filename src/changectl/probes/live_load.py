@@ -18,9 +18,13 @@ _ALLOW = "or `limits: {load_on_live: true}` into the service file if its users m
 
 def check(situation: Situation) -> CheckResult:
     """A closed level is held against the requests under way, an open one against those that come a second."""
-    live = situation.live
-    if live is None:
+    if situation.live is None:
         return CHECK.unknown("what its users send was not looked at")
+    return of(situation.live)
+
+
+def of(live: LiveLoad) -> CheckResult:
+    """What follows from what users were seen to send."""
     if live.spared:
         return CHECK.not_applicable(live.spared)
     if live.idle:

@@ -17,14 +17,24 @@ EVERY = 2.0  # seconds between two looks
 ENOUGH, AT_LEAST = 20, 10.0  # requests, and seconds, after which what they send is known
 
 
-def live_load(target: Target, load: LoadPlan | None, tools: Tools) -> LiveLoad:
-    """What users send to an instance, where load would be sent beside them. Raises HostCallError, ContactLost."""
+def live_load(target: Target, load: LoadPlan | None, tools: Tools, *, stays: bool = False) -> LiveLoad:
+    """What users send to an instance, where load would be sent beside them.
+
+    Args:
+        target: the instance.
+        load: what would be sent; None: nothing.
+        tools: the ports.
+        stays: whether it stays in service meanwhile, also where something could take it out.
+
+    Raises:
+        HostCallError, ContactLost: as every host call.
+    """
     service = target.service
     if load is None:
         return LiveLoad("no load is sent")
     if service.limits.load_on_live:
         return LiveLoad("the service says load_on_live: its users may feel it")
-    if service.traffic != NONE:
+    if service.traffic != NONE and not stays:
         return LiveLoad("it is out of service while load is sent")
     return _watched(target, LiveLoad(levels=load.levels), tools)
 

@@ -142,7 +142,7 @@ def _loaded(attempt: Attempt, phase: str, load: LoadPlan, way_back: float, outco
     """
     tools, begun = attempt.tools, attempt.tools.clock.monotonic()
     first = _once(attempt, phase, load, outcome)
-    late = _late(first, load)
+    late = late_words(first.sent, first.records, load)
     if not late or time_left(attempt) < tools.clock.monotonic() - begun + way_back:
         return first
     text = f"{attempt.target.name}: the load generator did not keep up in {phase} ({late}); measuring it once more"
@@ -158,11 +158,11 @@ def _once(attempt: Attempt, phase: str, load: LoadPlan, outcome: dict[str, Any])
     return _Loaded(sent, parse_records(sent.records), caller, seen)
 
 
-def _late(loaded: _Loaded, load: LoadPlan) -> str:
-    """How late its requests were; empty: in time, or it failed, which no second try mends."""
-    if loaded.sent.failure is not None:
+def late_words(sent: Sent, records: Records, load: LoadPlan) -> str:
+    """How late the generator's requests or stamps were; empty: in time, or it failed, which no second try mends."""
+    if sent.failure is not None:
         return ""
-    measured = Basis(load.sizes, self_test=said(loaded.sent.summary)).measurement(loaded.records)
+    measured = Basis(load.sizes, self_test=said(sent.summary)).measurement(records)
     found = [f"{text} at {level.name}" for level in measured.levels for code, text in shortfalls(level) if code == LATE]
     return "; ".join([*found, *(text for code, text in shortcomings(measured) if code == INEXACT)])
 

@@ -24,9 +24,10 @@ _OWN_LIMITS = (errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, e
 class Client:
     """Sends the job's prompts. `addresses` were looked up once: name service is not part of what is measured."""
 
-    def __init__(self, job: Job, address: str, start_ns: int) -> None:
+    def __init__(self, job: Job, address: str, start_ns: int, port: Optional[int] = None) -> None:
         self._job = job
         self._address = address
+        self._port = job.endpoint.port if port is None else port
         self._protocol = loads.load(job.protocol)
         self._tls = _tls(job)
         self._start_ns = start_ns
@@ -92,7 +93,7 @@ class Client:
         name = endpoint.host if endpoint.tls else None
         timeout = min(self._job.connect_timeout, deadline - loop.time())
         connecting = loop.create_connection(
-            lambda: exchange, self._address, endpoint.port, ssl=self._tls, server_hostname=name
+            lambda: exchange, self._address, self._port, ssl=self._tls, server_hostname=name
         )
         try:
             await asyncio.wait_for(connecting, timeout)

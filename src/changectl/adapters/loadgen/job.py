@@ -93,6 +93,7 @@ class Job(NamedTuple):
     tls_ca: Optional[str]
     cpus: Optional[List[int]]
     self_test: Optional[Dict[str, float]]  # the limits of its figures, in seconds; None: there is none
+    relay: Optional[float]  # seconds that the way to the service is made longer; None: it is the straight one
 
 
 def parse_job(text: str) -> Job:
@@ -131,6 +132,7 @@ def parse_job(text: str) -> Job:
         tls_ca=_get(tls, "ca", str, None),
         cpus=_get(raw, "cpus", list, None),
         self_test=_limits(_get(raw, "self_test", dict, None)),
+        relay=_delay(_get(raw, "relay", dict, None)),
     )
 
 
@@ -149,6 +151,15 @@ def _positive(raw: Mapping[str, Any], name: str, *default: float) -> float:
     if not 0 < value < float("inf"):
         raise JobError('"{}" must be a number above zero'.format(name))
     return value
+
+
+def _delay(raw: Optional[Dict[str, Any]]) -> Optional[float]:
+    if raw is None:
+        return None
+    delay = float(_get(raw, "delay", (int, float)))
+    if not 0 <= delay < float("inf"):
+        raise JobError('"delay" must be a number of seconds, zero or more')
+    return delay
 
 
 def _limits(raw: Optional[Dict[str, Any]]) -> Optional[Dict[str, float]]:

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from changectl.adapters.loadgen import loop as event_loop
 from changectl.adapters.loadgen.client import Client, look_up
@@ -19,6 +19,7 @@ from changectl.adapters.loadgen.closed_level import ClosedRun
 from changectl.adapters.loadgen.job import Job, JobError, Level, parse_job
 from changectl.adapters.loadgen.level import LevelRun
 from changectl.adapters.loadgen.open_level import OpenRun
+from changectl.adapters.loadgen.relay import HOST, Relay
 from changectl.adapters.loadgen.room import make_room
 from changectl.adapters.loadgen.schedule import arrivals
 from changectl.adapters.loadgen.self_test import self_test
@@ -37,7 +38,16 @@ def main() -> int:
         make_room(job, schedules)
         _settle()
         tested = None if job.self_test is None else self_test(job.self_test)
-        return event_loop.run(_run(job, schedules, tested))
+        address = event_loop.run(look_up(job))
+        way, relay = (address, job.endpoint.port), None
+        if job.relay is not None:
+            relay = Relay(*way, job.relay)
+            way = (HOST, relay.port)
+        try:
+            return event_loop.run(_run(job, schedules, tested, address, way))
+        finally:
+            if relay is not None:
+                relay.close()
     except JobError as error:
         _say({"error": str(error)})
         return BAD_JOB
@@ -62,10 +72,15 @@ def _settle() -> None:
     gc.set_threshold(100_000, 50, 100)
 
 
-async def _run(job: Job, schedules: Mapping[str, List[int]], tested: Optional[Dict[str, Any]]) -> int:
-    address = await look_up(job)
+async def _run(
+    job: Job,
+    schedules: Mapping[str, List[int]],
+    tested: Optional[Dict[str, Any]],
+    address: str,
+    way: Tuple[str, int],
+) -> int:
     start_ns, wall = time.perf_counter_ns(), time.time()
-    client = Client(job, address, start_ns)
+    client = Client(job, way[0], start_ns, way[1])
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, client.stop)

@@ -18,6 +18,7 @@ from changectl.adapters.loadgen.salt import salt
 from changectl.adapters.loadgen.stub import HOST, Pace, Stamps, Stub
 
 TRIES = 5  # a moment in which the host was busy is over by then; one that stays busy is what is looked for
+LONGEST = 2.0  # seconds after which no further try begins: a host that takes so long for one is none to measure from
 STREAMS, REQUESTS = 8, 24
 PACE = Pace(first=0.020, each=0.004, pieces=9)
 STAGGER = 0.007  # begun at once, all pieces would come at once: that measures the event loop's queue alone
@@ -38,7 +39,7 @@ def self_test(limits: Mapping[str, float], pace: Pace = PACE) -> Dict[str, Any]:
     """
     begun = perf_counter()
     tries: List[Dict[str, Any]] = []
-    while len(tries) < TRIES and not (tries and _within(tries[-1], limits)):
+    while not tries or (len(tries) < TRIES and perf_counter() - begun < LONGEST and not _within(tries[-1], limits)):
         try:
             tries.append(_tried(pace))
         except (OSError, ValueError, KeyError) as error:  # no room, no loopback; answers that are not the server's
@@ -86,6 +87,7 @@ def _job(port: int, pace: Pace) -> Job:
         tls_ca=None,
         cpus=None,
         self_test=None,
+        relay=None,
     )
 
 

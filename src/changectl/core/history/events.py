@@ -20,6 +20,7 @@ PRECHECK: Final = "precheck"
 EDIT: Final = "edit"
 TURN: Final = "turn"
 VERDICT: Final = "verdict"
+SELFTEST: Final = "selftest"  # whether measuring sees: a pair of its own, in a run that changes nothing
 MARK: Final = "mark"  # what an operator made of a verdict later; recorded after the run has ended
 
 # The side effects that are announced by an intent, and the facts that are recorded as an outcome alone.
