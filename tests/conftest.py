@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from xdist.scheduler import Scheduling
 
 LAB, FAULTS, WAITING, HERE = "lab", "faults", "waiting", "here"
-WAIT = ("/test_incident.py", "/test_watch.py", "/test_deadman_host.py")  # minutes of looking on: nothing is measured
-SAMPLE = "/test_fault_sample.py"
+WAIT = (
+    "/lab/test_incident.py",
+    "/lab/test_watch.py",
+    "/lab/test_deadman_host.py",
+)  # minutes of looking on: nothing is measured
+SAMPLE = "/lab/test_fault_sample.py"
 # These are measured, and small effects count.
-TRIALS = ("/test_trial.py", "/test_extend.py", "/test_design_example.py", "/lab/test_selftest.py")
+TRIALS = ("/lab/test_trial.py", "/lab/test_extend.py", "/lab/test_design_example.py", "/lab/test_selftest.py")
 PROCESSORS = frozenset(os.sched_getaffinity(0))
 if number := int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")):
     # Each worker has a lab of its own. The lab reads its number when it is imported, so it is set before that.

@@ -28,7 +28,7 @@ def test_a_test_belongs_to_the_stream_of_its_place(nodeid: str, expected: str) -
 
 
 def test_the_files_that_are_named_are_there() -> None:
-    assert all((ROOT / "tests/lab" / name.lstrip("/")).is_file() for name in (SAMPLE, *WAIT, *TRIALS))
+    assert all((ROOT / "tests" / name.lstrip("/")).is_file() for name in (SAMPLE, *WAIT, *TRIALS))
 
 
 def test_no_two_workers_share_a_stream() -> None:
