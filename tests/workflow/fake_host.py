@@ -81,6 +81,8 @@ class FakeHost:
     salts: list[str] = field(default_factory=list)  # of those loads
     ways: list[float | None] = field(default_factory=list)  # by how much they were longer; None: the straight one
     shows: float = 1.0  # which share of that is in what is measured
+    sent_levels: list[list[dict[str, Any]]] = field(default_factory=list)  # of those loads, as the jobs say them
+    precise_after: float | None = None  # seconds after which a level is over that may end before its time
     late: int = 0  # loads in which the generator itself will be late
     inexact: list[float | None] = field(default_factory=list)  # seconds that self-tests are off; None: silent
     drag: float = 1.0  # how many times the time of its schedule the load generator takes for an open level
@@ -328,14 +330,17 @@ class FakeHost:
         self.world.seconds += 5
         self.sent_to.append(args["job"]["endpoint"])
         self.salts.append(args["job"]["salt"])
+        self.sent_levels.append([dict(level) for level in args["job"]["levels"]])
         self.tokens += int(self.generates * sum(record["n_out"] for record in records))
         for record in records[: self.not_taken]:
             record.update(cls="connect_refused", n_out=None)
         for record in records if self.late else ():
             record["t_planned"] -= 300 * fake_load.MS
         self.late = max(0, self.late - 1)
+        ended = {one["name"]: self.precise_after for one in args["job"]["levels"] if self._ends_early(one)}
+        summary = {**self._summary(args["job"]), "ended": ended}
         data = "\n".join(json.dumps(record) for record in records).encode()
-        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": self._summary(args["job"])}
+        return {"records": base64.b64encode(zlib.compress(data)).decode(), "summary": summary}
 
     def _speed(self, argv: list[str], level: Mapping[str, Any], job: Mapping[str, Any]) -> Speed:
         """The service's own, and what a longer way adds to it."""
@@ -353,7 +358,13 @@ class FakeHost:
         return {"source": "127.0.0.1", "self_test": told if off is not None else None}
 
     def _records(self, level: Mapping[str, Any], speed: Speed) -> list[dict[str, Any]]:
-        return fake_load.records(level, speed, self.requests, self.drag)
+        if self.precise_after is None or not self._ends_early(level):
+            return fake_load.records(level, speed, self.requests, self.drag)
+        number = int(self.requests * self.precise_after / level["seconds"])
+        return fake_load.records({**level, "seconds": self.precise_after}, speed, number, self.drag)
+
+    def _ends_early(self, level: Mapping[str, Any]) -> bool:
+        return self.precise_after is not None and "enough" in level
 
     # -- plays ----------------------------------------------------------------------------------------------------
     def play(self, play: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:

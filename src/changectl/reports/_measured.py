@@ -9,7 +9,7 @@ from typing import Any
 from changectl.core.declared.measured_path import BALANCER
 from changectl.core.history.events import mapping_of, mappings_of, number_of, text_of
 from changectl.core.ports import Json
-from changectl.core.units import RATE, format_share, format_value
+from changectl.core.units import RATE, format_duration, format_share, format_value
 from changectl.reports import _words as words
 from changectl.reports._blocks import Block, Facts, Heading, Table
 from changectl.reports._exactness import exactness
@@ -64,8 +64,11 @@ def _without_unknown(rows: Sequence[list[str]]) -> tuple[list[str], list[list[st
 
 
 def _load(level: Json, asked: Any) -> str:
-    """What was asked for and, of an open level, what was really sent."""
+    """What was asked for; of an open level what was really sent, of one that ended being precise when that was."""
     load = words.UNKNOWN if asked is None else words.plain(asked)
+    ended = number_of(level, "ended")
+    if ended is not None:
+        return f"{load}, precise after {format_duration(ended)}"
     sent = number_of(level, "sent_rate")
     return load if sent is None else f"{load}, open: {format_value(sent, RATE)} sent"
 

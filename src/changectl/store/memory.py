@@ -10,6 +10,7 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
+from changectl.core.history.events import mapping_of, mappings_of, number_of
 from changectl.core.history.out_of_service import OutOfService
 from changectl.core.history.reading import SUMMARY_KINDS
 from changectl.core.history.runs import open_work, runs, still_out
@@ -108,7 +109,7 @@ class RunMemory:
 
 
 def _phases(events: Sequence[Event], load: Mapping[str, Any]) -> list[float]:
-    """Seconds of each measurement with this load that came to its end."""
+    """Seconds that each measurement with this load would have taken at most, of those that came to their end."""
     begun: dict[tuple[str, int, Any], str] = {}
     found = []
     for event in events:
@@ -116,8 +117,16 @@ def _phases(events: Sequence[Event], load: Mapping[str, Any]) -> list[float]:
         if event.kind == "measure.intent":
             begun[key] = event.at
         elif (since := begun.pop(key, None)) and event.body.get("ok") and _is_with(event.body, load):
-            found.append((datetime.fromisoformat(event.at) - datetime.fromisoformat(since)).total_seconds())
+            took = (datetime.fromisoformat(event.at) - datetime.fromisoformat(since)).total_seconds()
+            found.append(took + _spared(event.body))
     return found
+
+
+def _spared(body: Mapping[str, Any]) -> float:
+    """Seconds of their time that levels did not need: those of the next measurement may, and a price is the most."""
+    levels = mappings_of(mapping_of(body, "summary"), "levels")
+    asked = [(number_of(level, "asked_seconds"), number_of(level, "ended")) for level in levels]
+    return sum(max(0.0, lasts - ended) for lasts, ended in asked if lasts is not None and ended is not None)
 
 
 def _is_with(body: Mapping[str, Any], load: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from changectl.core.declared import levels
@@ -19,6 +19,7 @@ from changectl.core.judging.conditions import COMMAND, ENVIRONMENT, FILES, MODEL
 from changectl.core.measuring.level_size import STAGGER, LevelSize
 from changectl.core.observed import FileFacts, Hello, Model, Observed, ProcessFacts
 from changectl.core.ports import HostAddress
+from changectl.core.trial.precision import Enough
 from changectl.core.units import LevelLoad
 from changectl.workflow.command_words import shown_words
 from changectl.workflow.contact import Contact
@@ -51,6 +52,7 @@ class LoadPlan:
     seed: int
     caller: HostAddress | None = None  # the host that sends it; None: each instance's own
     path: MeasuredPath = ENDPOINT
+    enough: Mapping[str, Enough] = field(default_factory=dict)  # levels that end as soon as they are so precise
 
     def endpoint(self, target: Target) -> str:
         """Where the load is sent: the instance's own address, or the one that leads through the balancer."""
@@ -69,7 +71,7 @@ class LoadPlan:
             "headers": {"Authorization": f"Bearer {bearer}"} if bearer else {},
             "model": target.service.model.name or "default",
             "workload": list(self.workload),
-            "levels": [{"name": name, **_job_size(size)} for name, size in self.sizes.items()],
+            "levels": [{"name": name, **_job_size(size), **self._may_end(name)} for name, size in self.sizes.items()],
             "salt": salt,
             "seed": self.seed,
             "warmup": self._warmup(),
@@ -91,6 +93,9 @@ class LoadPlan:
         one = {"workload": [first], "levels": [{"name": "try", "streams": 1, "requests": 1}], "warmup": {}}
         return {**self.job(target, "try"), **one, "self_test": None}
 
+    def _may_end(self, level: str) -> dict[str, Any]:
+        return {"enough": self.enough[level].to_json()} if level in self.enough else {}
+
     def _warmup(self) -> dict[str, int]:
         """A closed level as wide as the widest; in place of an open one, what comes to it within a second."""
         wide = [load.streams or min(OPEN_WARMUP_STREAMS, math.ceil(load.rate or 1)) for load in self.levels.values()]
@@ -99,11 +104,14 @@ class LoadPlan:
     @property
     def sizes(self) -> Mapping[str, LevelSize]:
         """How much of each level is sent."""
-        return {name: LevelSize(load, self.seconds, self.requests) for name, load in self.levels.items()}
+        return {
+            name: LevelSize(load, self.seconds, self.requests, may_end=name in self.enough)
+            for name, load in self.levels.items()
+        }
 
     @property
     def expected_seconds(self) -> float | None:
-        """What a phase takes; None: a closed level gets a number of requests, and nobody knows how long those take."""
+        """What a phase takes at most; None: a closed level gets a number of requests, and nobody knows how long."""
         lasts = [size.lasts for size in self.sizes.values()]
         return None if None in lasts else math.fsum(each or 0.0 for each in lasts)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from changectl.core.history.events import mapping_of
 from changectl.core.judging.conditions import Fingerprint
 from changectl.core.judging.exactness import INEXACT, shortcomings
 from changectl.core.judging.gates import LATE, shortfalls
@@ -19,6 +20,7 @@ from changectl.core.measuring.self_test import said
 from changectl.core.observed import HostFacts
 from changectl.core.replaying.basis import Basis
 from changectl.core.trial.phases import TrialPhase
+from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.calling import Sent, calling
 from changectl.workflow.conditions import LoadPlan, Present, fingerprint, model_digest
@@ -109,6 +111,7 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             sent.failure,
             expecting(load.workload),
             said(sent.summary) if sent.failure is None else None,
+            ended=_ended(load, sent),
         )
         measurement = basis.measurement(parsed)
         present = present_at(attempt, host, target.engine.version(pages, log), loaded.caller)
@@ -121,7 +124,20 @@ def measure(attempt: Attempt, letter: Letter, load: LoadPlan, start: Start, numb
             basis=basis.to_json(), conditions=conditions.to_json(), events=[asdict(event) for event in events],
             observations=[asdict(one) for one in notes], generator=dict(sent.summary),
         )  # fmt: skip
+    _tell_spared(attempt, measurement)
     return Phase(letter, measurement, conditions, events, notes, status.identity)
+
+
+def _ended(load: LoadPlan, sent: Sent) -> dict[str, float]:
+    """After how many seconds levels were over because their figures were precise, as the generator says."""
+    said = mapping_of(sent.summary, "ended")
+    return {name: float(said[name]) for name in load.enough if isinstance(said.get(name), int | float)}
+
+
+def _tell_spared(attempt: Attempt, measurement: Measurement) -> None:
+    early = [f"{one.name} after {format_duration(one.ended)}" for one in measurement.levels if one.ended is not None]
+    if early:
+        attempt.tools.reporter.note(f"{attempt.target.name}: precise before its time was used: {', '.join(early)}")
 
 
 @dataclass(frozen=True)

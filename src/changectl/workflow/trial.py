@@ -15,6 +15,7 @@ from changectl.core.judging.judgement import Judgement
 from changectl.core.lifecycle import DIED
 from changectl.core.ports import Clock
 from changectl.core.replaying.terms import Terms
+from changectl.core.trial.precision import enough
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.effect import effect_of
@@ -122,6 +123,8 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
         raise ValueError("a step without a load has nothing to be measured with")
     noise = HostNoise(attempt, acceptance.load, None if longer is None else longer.earlier)
     terms = replace(terms_of(attempt, acceptance), noise=noise.assumed)
+    load = _until_precise(acceptance.load, terms, longer)
+    acceptance = replace(acceptance, load=load)
     acts = Acts(
         began={"A": partial(started_saved, attempt), "B": partial(started, attempt, "the new configuration")},
         proven=partial(prove_effect, attempt),
@@ -131,13 +134,27 @@ def _in_turns(attempt: Attempt, acceptance: Acceptance) -> Trial:
         judged=lambda phases, schedule: replace(terms, schedule=schedule).judge(phases),
     )
     if longer is not None:
-        require_same_conditions(attempt, acceptance.load, longer.earlier)
+        require_same_conditions(attempt, load, longer.earlier)
     room = Room(plan.outage, plan.effort.seconds if longer is None else None)
     turns = Turns(attempt, acts, room, acceptance.step.on_inconclusive, longer)
     judgement = turns.judge(plan.effort)
     found = noise.found(turns.phases, judgement)
     terms = replace(terms, schedule=turns.schedule, stopped=turns.stopped)
     return recorded(attempt, judgement, turns.process, terms=terms.to_json(), looks=list(turns.looks), noise=found)
+
+
+def _until_precise(load: LoadPlan, terms: Terms, longer: Longer | None) -> LoadPlan:
+    """The load with levels that end as soon as their figures are precise enough for this trial.
+
+    One that goes on sends it as its phases on record did: what is measured in another way would not be compared.
+    """
+    found = enough(
+        load.sizes, service_class=terms.service_class, guards=terms.guards, expect=terms.expect, noise=terms.noise
+    )
+    if longer is not None:
+        before = longer.earlier.phases[0].measurement
+        found = {name: one for name, one in found.items() if (level := before.level(name)) and level.may_end}
+    return replace(load, enough=found)
 
 
 def recorded(attempt: Attempt, judgement: Judgement, process: tuple[int, int | None] | None, **more: Any) -> Trial:

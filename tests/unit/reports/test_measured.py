@@ -37,6 +37,12 @@ def test_a_closed_level_shows_how_many_were_really_under_way() -> None:
     assert (row["load"], row["under way"], row["goodput"]) == ("8 streams", "7.96, at most 8", "98.3%")
 
 
+def test_a_level_that_was_precise_before_its_time_says_when() -> None:
+    ended, used = rows({**CLOSED, "may_end": True, "ended": 7.25}, {**CLOSED, "may_end": True, "ended": None})
+
+    assert (ended["load"], used["load"]) == ("8 streams, precise after 7.25s", "8 streams")
+
+
 def test_requests_that_failed_are_told_by_what_became_of_them() -> None:
     failing = {**CLOSED, "ok": 47, "failures": {"timeout": 1, "http_4xx": 12, "cut_off": 0}}
 

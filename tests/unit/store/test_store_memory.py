@@ -97,6 +97,21 @@ def test_only_measurements_with_the_very_same_load_are_timed(store: Store) -> No
     assert 0.0 <= seconds < 60.0
 
 
+def test_a_measurement_whose_levels_ended_early_counts_with_the_time_that_it_spared(store: Store) -> None:
+    opened(store, "r1")
+    levels = [
+        {"asked_seconds": 900.0, "ended": 200.0},
+        {"asked_seconds": 900.0, "ended": None},
+        {"asked_seconds": 900.0},
+    ]
+    store.journal.append("r1", "measure.intent", {"host": "gpu1"}, step=1)
+    body = {"host": "gpu1", "ok": True, "conditions": LOAD, "summary": {"levels": levels}}
+    store.journal.append("r1", "measure.outcome", body, step=1)
+
+    (seconds,) = RunMemory(store.journal, store.records).spent("chat", LOAD).phases
+    assert 700.0 <= seconds < 760.0
+
+
 def test_what_a_process_said_when_it_started_is_found_again_for_that_process_alone(store: Store) -> None:
     opened(store, "r1")
     blob = store.records.put_blob(b"loading\nn_slots = 4")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Deque, List, Tuple
+from typing import Deque, List, Optional, Tuple
 
 from changectl.adapters.loadgen.job import Item
 
@@ -20,11 +20,14 @@ class Deck:
         self._workload = workload
         self._dealt = 0
         self._waiting: Deque[Tuple[Item, int]] = deque()
+        self._closed = False
 
-    def take(self) -> Tuple[Item, int]:
-        """The next request, and the round in which its entry was dealt."""
+    def take(self) -> Optional[Tuple[Item, int]]:
+        """The next request, and the round in which its entry was dealt; None: there is none, nothing more is dealt."""
         if self._waiting:
             return self._waiting.popleft()
+        if self._closed:
+            return None
         number, self._dealt = self._dealt, self._dealt + 1
         return self._workload[number % len(self._workload)], number // len(self._workload)
 
@@ -32,3 +35,12 @@ class Deck:
         """A request got this good answer; a conversation goes on with it."""
         if item.follow_ups:
             self._waiting.append((item.followed(answer), round_number))
+
+    @property
+    def between_rounds(self) -> bool:
+        """Whether the next request would be the first one of another round."""
+        return not self._waiting and not self._closed and self._dealt > 0 and self._dealt % len(self._workload) == 0
+
+    def close(self) -> None:
+        """Deal nothing more; conversations that have begun go on to their end."""
+        self._closed = True

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 from urllib.parse import urlsplit
 
 from changectl import loads
+from changectl.adapters.loadgen.enough import Enough, enough
 
 WARMUP = "warmup"  # the level name of requests that no one judges
 POISSON = "poisson"  # how requests of an open level arrive
@@ -42,6 +43,7 @@ class Level(NamedTuple):
     streams: Optional[int]  # None: an open level
     seconds: Optional[float]  # no request begins after them
     requests: Optional[int]
+    enough: Optional[Enough] = None  # precise figures that end it before its seconds; None: nothing does
 
     @property
     def counted(self) -> bool:
@@ -264,12 +266,26 @@ def _level(raw: Any) -> Level:
         return _open_level(raw, Level(name, None, seconds, requests))
     if streams < 1 or (seconds is None and requests is None) or "arrivals" in raw:
         raise JobError('level "{}" needs at least one stream, and seconds or requests'.format(name))
-    return Level(name, streams, seconds, requests)
+    return Level(name, streams, seconds, requests, _enough(raw, name, timed=seconds is not None and requests is None))
+
+
+def _enough(raw: Mapping[str, Any], name: str, *, timed: bool) -> Optional[Enough]:
+    given = _get(raw, "enough", dict, None)
+    if given is None:
+        return None
+    if not timed:
+        raise JobError('level "{}" lasts for no time that precise figures could shorten: leave enough out'.format(name))
+    try:
+        return enough(given)
+    except ValueError as error:
+        raise JobError('when level "{}" may end: {}'.format(name, error)) from error
 
 
 def _open_level(raw: Mapping[str, Any], level: Level) -> Level:
     if _get(raw, "arrivals", str, None) != POISSON:
         raise JobError('level "{}" needs streams, or arrivals: the only ones are "{}"'.format(level.name, POISSON))
+    if "enough" in raw:
+        raise JobError('level "{}" is open: the beginning of its schedule is another load'.format(level.name))
     if level.seconds is None or level.requests is None:
         raise JobError('level "{}" is open and needs seconds and requests'.format(level.name))
     return level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter_ns
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from changectl.adapters.loadgen.client import Client
 from changectl.adapters.loadgen.job import Item, Level
@@ -21,6 +21,7 @@ class LevelRun:
         self._phase_start_ns = phase_start_ns
         self._start_ns = 0
         self.taken = 0
+        self.ended: Optional[float] = None  # seconds after which its figures were precise; None: not before its end
         self.records: List[Dict[str, Any]] = []
 
     async def run(self) -> None:
@@ -31,6 +32,11 @@ class LevelRun:
 
     async def _drive(self) -> None:
         raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The level's."""
+        return self._level.name
 
     @property
     def elapsed(self) -> float:

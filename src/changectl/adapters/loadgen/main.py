@@ -146,6 +146,7 @@ def _summary(runs: List[LevelRun], whole: bool, wall: float, start_ns: int) -> D
         "whole": whole,
         "sent": sum(run.taken for run in runs),
         "recorded": sum(len(run.records) for run in runs),
+        "ended": {run.name: run.ended for run in runs if run.ended is not None},
         "wall_start": wall,
         "clock_start_ns": start_ns,
         "elapsed": round(elapsed, 3),

@@ -20,7 +20,7 @@ FINISH_REQUESTS = 2
 LATE = "generator_late"
 LEAST_RATE = 0.95  # of an open level's planned requests per second
 LEAST_STREAMS = 2 / 3  # of a closed level's streams, under way at a time: below it, that alone makes a factor of 1.5
-LEAST_TIME = 0.95  # of the time that a closed level was to last
+LEAST_TIME = 0.95  # of the time that a closed level was to last, or that it took to be precise
 
 
 def conditions_apart(undeclared: Sequence[Difference], unread: Sequence[str]) -> list[Reason]:
@@ -93,8 +93,9 @@ def shortfalls(level: LevelMeasurement) -> Iterator[tuple[str, str]]:
     if level.streams and _too_few_at_once(level, level.streams):
         at_once = f"{_at_once(level):.3g} requests were under way at a time"
         yield "streams_not_reached", f"{at_once}, of {level.streams} streams"
-    if level.streams and level.asked_seconds and level.window and level.window < LEAST_TIME * level.asked_seconds:
-        lasted, asked = format_duration(level.window), format_duration(level.asked_seconds)
+    lasts = level.asked_seconds if level.ended is None else level.ended
+    if level.streams and lasts and level.window and level.window < LEAST_TIME * lasts:
+        lasted, asked = format_duration(level.window), format_duration(lasts)
         yield "level_cut_short", f"it sent for {lasted} instead of {asked}"
     if level.failures.get(CLIENT_LIMIT):
         yield "sender_full", f"its own host had no room for {level.failures[CLIENT_LIMIT]} requests"

@@ -16,6 +16,7 @@ class LevelSize:
     load: LevelLoad
     seconds: float | None = None
     requests: int | None = None
+    may_end: bool = False  # before its time, as soon as its figures are precise
 
     @property
     def count(self) -> int | None:

@@ -43,6 +43,9 @@ class LevelMeasurement:
         lag_p99: seconds by which the generator itself was late (P99; of 60 to 199 requests the worst but one).
         streams: of a closed level, as asked for; None: an open level.
         asked_seconds: how long the level was to last; None: for a number of requests.
+        may_end: whether it was to be over before that time, as soon as its figures were precise; its throughput is that
+            of the time in which all streams ran then, also where it used all of its time (see `steady`).
+        ended: seconds after which that was so; None: it was not.
         planned_rate: requests per second of an open level that were due; None: a closed level.
         sent_rate: those that were begun; None: a closed level.
         in_flight_mean: requests under way over time, ramp and end of a closed level left out (see `in_flight`).
@@ -71,12 +74,19 @@ class LevelMeasurement:
     lag_p99: float | None = None
     streams: int | None = None
     asked_seconds: float | None = None
+    may_end: bool = False
+    ended: float | None = None
     planned_rate: float | None = None
     sent_rate: float | None = None
     in_flight_mean: float | None = None
     in_flight_most: int | None = None
     goodput: float | None = None
     per_prompt: Mapping[str, Work] = field(default_factory=dict)
+
+    @property
+    def spared(self) -> float:
+        """Seconds of its time that it did not need."""
+        return 0.0 if self.ended is None or self.asked_seconds is None else max(0.0, self.asked_seconds - self.ended)
 
     @property
     def failed(self) -> int:
@@ -131,6 +141,11 @@ class Measurement:
     def level(self, name: str) -> LevelMeasurement | None:
         """The level of that name, if it was measured."""
         return next((level for level in self.levels if level.name == name), None)
+
+    @property
+    def spared(self) -> float:
+        """Seconds of their time that its levels did not need."""
+        return math.fsum(level.spared for level in self.levels)
 
     def value(self, ref: MetricRef, level: str | None = None) -> float | None:
         """The figure that a reference points at; `level` where the reference names none."""

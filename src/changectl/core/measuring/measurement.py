@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from changectl.core.measuring import statistics
 from changectl.core.measuring.answers import answers_of
-from changectl.core.measuring.durations import DURATIONS, Durations, means
+from changectl.core.measuring.durations import DURATIONS, Durations, marks, means
 from changectl.core.measuring.goodput import goodput, latency_limits
 from changectl.core.measuring.in_flight import in_flight
 from changectl.core.measuring.level_size import LevelSize
@@ -17,6 +17,7 @@ from changectl.core.measuring.measured import LevelMeasurement, Measurement, Sta
 from changectl.core.measuring.metrics import Guard
 from changectl.core.measuring.record_lines import parse_records
 from changectl.core.measuring.records import NOT_SENT, OK, Record, Records
+from changectl.core.measuring.steady import Throughput, steady
 
 if TYPE_CHECKING:
     from changectl.core.measuring.durations import Figures, Marks
@@ -32,6 +33,7 @@ def summarise(
     facts: Mapping[str, float | None] | None = None,
     generator_failure: str | None = None,
     expected: Collection[str] = (),
+    ended: Mapping[str, float] | None = None,
 ) -> Measurement:
     """The measurement of one phase.
 
@@ -42,6 +44,7 @@ def summarise(
         facts: figures of the phase that do not come from requests; None and non-finite values mean "not known".
         generator_failure: why the load generator did not do all that it was asked for; makes the phase invalid.
         expected: the prompts of which the workload says what has to be in their answer.
+        ended: level -> seconds after which it was over, its figures being precise.
     """
     every = Records.of(records)
     by_level = {name: _Level(every, name) for name in levels}
@@ -51,7 +54,9 @@ def summarise(
     known = {
         name: value if value is not None and math.isfinite(value) else None for name, value in (facts or {}).items()
     }
-    measured = tuple(_summarise_level(name, by_level[name], size, slo) for name, size in levels.items())
+    measured = tuple(
+        _summarise_level(name, by_level[name], size, slo, (ended or {}).get(name)) for name, size in levels.items()
+    )
     answers = answers_of(every.only([level in by_level for level in every.texts("level")]), expected)
     return Measurement(measured, known, tuple(problems), answers)
 
@@ -75,12 +80,17 @@ def _gaps(level: str, members: _Level) -> list[str]:
     return []
 
 
-def _summarise_level(name: str, members: _Level, size: LevelSize, slo: Sequence[Guard]) -> LevelMeasurement:
+def _summarise_level(
+    name: str, members: _Level, size: LevelSize, slo: Sequence[Guard], ended: float | None
+) -> LevelMeasurement:
     sent, answered = members.sent, members.answered
     n, ok, not_sent = len(members.said), len(members.good), len(members.due) - len(members.said)
     window = _window(sent)
     tokens_in, tokens_out = answered.total("n_in"), answered.total("n_out")
     under_way = in_flight(sent, closed=not size.load.open)
+    rate = _throughput(members, size, ended)
+    if rate is None and window:
+        rate = Throughput(ok / window, tokens_out / window if tokens_out is not None else None)
     return LevelMeasurement(
         name=name,
         n=n,
@@ -92,8 +102,8 @@ def _summarise_level(name: str, members: _Level, size: LevelSize, slo: Sequence[
         missing=_marked({metric: answered.missing(metric) for metric in DURATIONS}),
         undefined=_marked({metric: answered.undefined(metric) for metric in (*DURATIONS, "out_tok_s")}),
         window=window,
-        rps_ok=ok / window if window else None,
-        out_tok_s=tokens_out / window if window and tokens_out is not None else None,
+        rps_ok=rate.answers if rate else None,
+        out_tok_s=rate.tokens if rate else None,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         finish=_counted(finish or "none" for finish in members.good.texts("finish")),
@@ -102,6 +112,8 @@ def _summarise_level(name: str, members: _Level, size: LevelSize, slo: Sequence[
         per_prompt=_per_prompt(members.good.texts("prompt"), answered),
         streams=size.load.streams,
         asked_seconds=size.lasts if size.requests is None else None,
+        may_end=size.may_end,
+        ended=ended,
         planned_rate=size.rate,
         sent_rate=_sent_rate(sent, size, not_sent),
         in_flight_mean=under_way.mean,
@@ -131,6 +143,14 @@ def _window(sent: Durations) -> float | None:
         return None
     window = float(ends.max() - sent.field("t_planned").min()) / 1e9
     return window if window > 0 else None
+
+
+def _throughput(members: _Level, size: LevelSize, ended: float | None) -> Throughput | None:
+    """That of the time in which all streams ran, where a level may be shorter in one phase than in another."""
+    if not size.may_end or size.lasts is None:
+        return None
+    good = marks([cls == OK for cls in members.said.texts("cls")])
+    return steady(members.sent, good, size.lasts if ended is None else ended)
 
 
 def _cache_hit(answered: Durations) -> float | None:

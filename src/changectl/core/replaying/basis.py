@@ -27,6 +27,7 @@ class Basis:
         failure: why the load generator did not do all that it was asked for; None: it did.
         expected: the prompts of which the workload says what has to be in their answer.
         self_test: how exactly the load generator tells time; None: it had no self-test then.
+        ended: level -> seconds after which it was over, its figures being precise.
     """
 
     sizes: Mapping[str, LevelSize]
@@ -35,6 +36,7 @@ class Basis:
     failure: str | None = None
     expected: Collection[str] = ()
     self_test: SelfTest | None = None
+    ended: Mapping[str, float] = field(default_factory=dict)
 
     def measurement(self, records: Iterable[Record]) -> Measurement:
         """The phase's figures."""
@@ -45,6 +47,7 @@ class Basis:
             facts=self.facts,
             generator_failure=self.failure,
             expected=self.expected,
+            ended=self.ended,
         )
         return replace(measurement, self_test=self.self_test)
 
@@ -62,6 +65,7 @@ class Basis:
                     "rate": size.load.rate,
                     "seconds": size.seconds,
                     "requests": size.requests,
+                    "may_end": size.may_end,
                 }
                 for name, size in self.sizes.items()
             ],
@@ -73,6 +77,7 @@ class Basis:
             "failure": self.failure,
             "expected": sorted(self.expected),
             **({} if self.self_test is None else {"self_test": self.self_test.to_json()}),
+            "ended": dict(self.ended),
         }
 
     @classmethod
@@ -80,12 +85,18 @@ class Basis:
         """What `to_json` wrote. Raises ValueError: not its shape."""
         try:
             sizes = {
-                one["name"]: LevelSize(LevelLoad(one["streams"], one["rate"]), one["seconds"], one["requests"])
+                one["name"]: LevelSize(
+                    LevelLoad(one["streams"], one["rate"]),
+                    one["seconds"],
+                    one["requests"],
+                    one.get("may_end", False),
+                )
                 for one in raw["levels"]
             }
             slo = tuple(guard_from(one) for one in raw["slo"])
             tested = SelfTest.from_json(raw["self_test"]) if "self_test" in raw else None
-            return cls(sizes, slo, dict(raw["facts"]), raw["failure"], frozenset(raw["expected"]), tested)
+            ended = dict(raw.get("ended", {}))  # earlier programs let every level use its time
+            return cls(sizes, slo, dict(raw["facts"]), raw["failure"], frozenset(raw["expected"]), tested, ended)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not the shape of what a measurement stands on: {error!r}") from error
 

@@ -8,6 +8,7 @@ from typing import Any
 
 ABSENT = "(absent)"
 ADDED = ("far", "not_sent")  # figures of a level that no record has which an earlier program made
+_ADDED_MARKS = ("ended", "may_end")  # what no record of an earlier program has either, and is no figure
 _NOTHING = object()  # no value of JSON, so that a text which says "(absent)" is not taken for it
 
 
@@ -60,8 +61,9 @@ def as_known_then(recorded: Sequence[Any], again: Sequence[Any]) -> tuple[list[A
         recorded: the levels as they are on record.
         again: the levels that were computed.
     """
-    lacking = tuple(name for name in ADDED if recorded and not any(name in level for level in recorded))
-    return [{name: value for name, value in level.items() if name not in lacking} for level in again], lacking
+    lacking = [name for name in (*ADDED, *_ADDED_MARKS) if recorded and not any(name in level for level in recorded)]
+    known = [{name: value for name, value in level.items() if name not in lacking} for level in again]
+    return known, tuple(name for name in lacking if name in ADDED)
 
 
 def _at(values: list[Any], index: int) -> Any:

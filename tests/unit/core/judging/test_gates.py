@@ -26,6 +26,11 @@ NOT_AS_ASKED: list[tuple[dict[str, Any], str, str]] = [
         "3 requests were under way at a time, of 8 streams",
     ),
     ({"streams": 8, "asked_seconds": 20.0, "window": 18.9}, "level_cut_short", "it sent for 18.9s instead of 20s"),
+    (
+        {"streams": 8, "asked_seconds": 20.0, "ended": 8.0, "window": 7.5},
+        "level_cut_short",
+        "it sent for 7.5s instead of 8s",
+    ),
 ]
 AS_ASKED: list[dict[str, Any]] = [
     {"planned_rate": 6.0, "sent_rate": 5.71},
@@ -34,6 +39,7 @@ AS_ASKED: list[dict[str, Any]] = [
     {"streams": 8, "in_flight_mean": None, "in_flight_most": None},
     {"streams": 8, "asked_seconds": 20.0, "window": 19.1},
     {"streams": 8, "asked_seconds": 20.0, "window": 140.0},
+    {"streams": 8, "asked_seconds": 20.0, "ended": 8.0, "window": 8.4},  # precise before its time
     {
         "planned_rate": 6.0,
         "sent_rate": 6.0,

@@ -81,6 +81,8 @@ THEN = {"name": "low", "n": 3, "failures": {"far": 2}}
         ([{**NOW, "n": 4}], [NOW], [NOW], ()),
         ([THEN, NOW], [NOW, NOW], [NOW, NOW], ()),  # the same program knew them
         ([], [NOW], [NOW], ()),
+        ([NOW], [{**NOW, "ended": None, "may_end": False}], [NOW], ()),  # is no figure
+        ([{**NOW, "ended": 8.0}], [{**NOW, "ended": 8.5}], [{**NOW, "ended": 8.5}], ()),
     ],
 )
 def test_only_what_an_earlier_program_did_not_know_of_any_level_is_left_out_and_named(

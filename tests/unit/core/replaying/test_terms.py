@@ -46,14 +46,23 @@ def test_terms_are_read_back_to_the_last_bit(value: float, change: float, declar
 @given(EXACT, st.integers(1, 64))
 def test_what_a_measurement_stands_on_is_read_back_to_the_last_bit(value: float, streams: int) -> None:
     sizes = {
-        "low": LevelSize(LevelLoad(streams=streams), value, None),
+        "low": LevelSize(LevelLoad(streams=streams), value, None, may_end=True),
         "peak": LevelSize(LevelLoad(rate=value), None, 7),
     }
-    basis = Basis(sizes, (limit(value),), {"load_time": value, "kv_capacity": None}, "why", frozenset({"p", "q"}))
+    facts = {"load_time": value, "kv_capacity": None}
+    basis = Basis(sizes, (limit(value),), facts, "why", frozenset({"p", "q"}), ended={"low": value / 3})
     read = Basis.from_json(json.loads(json.dumps(basis.to_json(), allow_nan=False)))
 
     assert read == basis
     assert list(read.sizes) == ["low", "peak"]
+
+
+def test_what_an_earlier_program_recorded_lets_every_level_use_its_time() -> None:
+    raw = Basis({"low": LevelSize(LevelLoad(streams=2), 20.0)}).to_json()
+    earlier = {**raw, "levels": [{name: value for name, value in raw["levels"][0].items() if name != "may_end"}]}
+    del earlier["ended"]
+
+    assert Basis.from_json(earlier) == Basis.from_json(raw)
 
 
 def test_a_fact_that_is_no_figure_is_not_known() -> None:
