@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from changectl import engines, kinds
 from changectl.adapters.project_files import read_bytes, service_file, service_names, show
+from changectl.core.declared import calibration as calibrations
 from changectl.core.declared import effort as efforts
 from changectl.core.declared import levels as load_levels
 from changectl.core.declared import measured_path
@@ -23,6 +24,7 @@ from changectl.core.declared.service import Service
 from changectl.core.declared.source import Source, read_yaml
 from changectl.core.digest import plan_digest, sha256
 from changectl.core.errors import InputError, Problem
+from changectl.core.trial.calibration import Calibration
 from changectl.core.workload import requests as workloads
 from changectl.core.workload.requests import Workload
 
@@ -128,6 +130,39 @@ def load_plan(path: Path, project: Project, *, incident: bool = False) -> Loaded
     written, workload = named
     files = {written: workload.digest, **{name: sha256(read_bytes(file)) for name, file in checks.items()}}
     return LoadedPlan(plan, path, sha256(content), content, loaded.service, loaded.digest, workload, checks, files)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCalibration:
+    """What a calibration measures, read as for a plan."""
+
+    plan: Plan
+    loaded: LoadedService
+    written: str  # the workload's path
+    workload: Workload
+
+    @property
+    def covers(self) -> dict[str, str]:
+        """The digests of what was read."""
+        return {"service": self.loaded.digest, f"file {self.written}": self.workload.digest}
+
+
+def load_calibration(
+    name: str, calibration: Calibration, outage: float | None, reason: str, project: Project
+) -> LoadedCalibration:
+    """Read a service and its workload; no host is touched.
+
+    Raises:
+        InputError: with every problem of them, or what of the calibration the service does not allow.
+    """
+    loaded = load_service(name, project)
+    plan = calibrations.calibration_plan(name, calibration, outage, reason)
+    if problems := list(calibrations.check(plan, loaded.service)):
+        raise InputError(problems)
+    named = _workload(plan, loaded.service.source, loaded, project)
+    if named is None:
+        raise ValueError("a service that was read names its workload")
+    return LoadedCalibration(plan, loaded, *named)
 
 
 def _collect(problems: list[Problem], read: Callable[[], T]) -> T | None:

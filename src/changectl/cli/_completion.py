@@ -139,7 +139,8 @@ def _verdicts() -> Iterator[tuple[str, str]]:
 
 
 def _changes() -> Iterator[tuple[str, str]]:
-    return ((str(step["change"]["name"]), "") for _, body in _opened() for step in body.get("steps", ()))
+    steps = (step for _, body in _opened() for step in body.get("steps", ()))
+    return ((str(step["change"]["name"]), "") for step in steps if step["change"]["name"])  # a calibration has none
 
 
 _WORDS: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {

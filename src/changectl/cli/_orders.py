@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from changectl.adapters.files import load_plan, load_workload
+from changectl.adapters.files import load_calibration, load_plan, load_workload
 from changectl.adapters.project_files import find_project, show
 from changectl.cli._places import demand_file, demand_inventory
 from changectl.core.declared.placing import Placed, check_names, place, place_caller
 from changectl.core.declared.service import Service
+from changectl.core.digest import plan_digest, sha256
+from changectl.core.trial.calibration import Calibration
 from changectl.workflow.apply import Order
 from changectl.workflow.selftest import SelfTestOrder
 
@@ -76,3 +78,29 @@ def selftest_of(name: str, seconds: float | None, work: Workplace) -> SelfTestOr
     caller = place_caller(read.loaded.service, work.inventory.host)
     work.tools.secrets.spare([caller.name] if caller else [])
     return SelfTestOrder(read.loaded.service, placed, read.workload.entries, read.protocol, caller, seconds)
+
+
+def calibration_of(name: str, calibration: Calibration, outage: float | None, reason: str, work: Workplace) -> Order:
+    """What a calibration of a service is made of. Raises InputError with every problem of its files."""
+    read = load_calibration(name, calibration, outage, reason, work.project)
+    placed = instances_of(read.loaded.service, work)
+    caller = place_caller(read.loaded.service, work.inventory.host)
+    work.tools.secrets.spare([caller.name] if caller else [])
+    hosts = [one.host.name for one in placed]
+    digest = plan_digest(
+        plan=sha256(repr(calibration).encode()), service=read.loaded.digest, files={read.written: read.workload.digest},
+        hosts=hosts, tool_version=work.tools.version,
+    )  # fmt: skip
+    return Order(
+        plan=read.plan,
+        plan_file=show(read.loaded.file),
+        plan_text="",
+        plan_digest=digest,
+        covers=read.covers,
+        service=read.loaded.service,
+        placed=placed,
+        workload=read.workload.entries,
+        checks={},
+        caller=caller,
+        calibration=calibration,
+    )

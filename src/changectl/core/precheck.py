@@ -62,6 +62,7 @@ class Situation:
     setting: Setting | None = None  # None: a plain environment variable
     to: Value = None
     edited_files: Sequence[str] = ()  # paths that the change writes
+    writes_nothing: bool = False  # it is measured as it is: `edited_files` names what was looked at
     read_by_engine: Sequence[str] = ()  # configuration files whose values show in no argument and no variable
     values: Sequence[ThreeValues] | None = None  # the changed setting, and all others found in the same carriers
     settings_before: Mapping[str, str] | None = None  # effective values by setting name, as they are

@@ -12,6 +12,8 @@ CHECK = Check("file_writable", "required")
 def check(situation: Situation) -> CheckResult:
     """Chattr's immutable or append-only mark; read-only file systems are met by disk_space."""
     observed = situation.observed
+    if situation.writes_nothing:
+        return CHECK.not_applicable("nothing is written")
     if observed is None or not situation.edited_files:
         return CHECK.unknown("the edited file was not looked at")
     known = {path: observed.files.get(path) for path in situation.edited_files}

@@ -12,6 +12,8 @@ CHECK = Check("owner_managed", "advice")
 def check(situation: Situation) -> CheckResult:
     """The header comments of the files that the change writes."""
     observed, manager = situation.observed, situation.manager
+    if situation.writes_nothing:
+        return CHECK.not_applicable("nothing is written")
     if observed is None or manager is None or not situation.edited_files:
         return CHECK.unknown("the edited files are not known")
     contents = {path: observed.content(path) for path in situation.edited_files}

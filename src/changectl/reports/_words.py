@@ -58,6 +58,8 @@ def outcome(run: RunSummary) -> str:
         return f"{end}: a person is needed"
     if run.did_nothing:
         return f"{end}: there was nothing to do"
+    if run.calibrates and run.outcome == "kept":
+        return f"{end}: nothing was changed, the noise of its hosts is known"
     return ", ".join(part for part in (end, *later(run)) if part)
 
 

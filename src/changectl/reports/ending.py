@@ -35,6 +35,10 @@ _MEANING = {
     "refused": "nothing was changed",
     "aborted": "it ended before anything was changed",
 }
+_CALIBRATED = {  # by the reason of the end
+    "calibrated": "the noise is known now; the saved configuration runs, and that is proven; nothing was changed",
+    "nothing_to_do": "nothing had to be done: the noise of its hosts is known well enough",
+}
 _IN_PLACE = ("the configuration already says so", "the saved configuration is in place already")  # of apply, of revert
 
 
@@ -68,6 +72,8 @@ def _outcome(story: RunStory, exit_code: int) -> Line:
     text = _MEANING.get(run.outcome, "its end is not recorded")
     if run.did_nothing:
         text = "nothing had to be done: " + _IN_PLACE[run.reverts is not None]
+    if run.calibrates and run.outcome in ("kept", "reverted"):
+        text = _CALIBRATED.get(run.end_reason, "the saved configuration runs, and that is proven; nothing was changed")
     if run.outcome == "kept_unjudged" and run.reverts:
         text = "what stands on the hosts was accepted as it is; nothing was changed"
     if run.outcome == "reverted" and run.incident:
@@ -88,7 +94,8 @@ def _next(story: RunStory, folders: Sequence[HostFolder]) -> list[Block]:
     elif any(step.summary.changed_something for step in story.steps):
         blocks.append(Command(f"changectl revert {run.run}", "take it back"))
     elif run.outcome in ("refused", "aborted") and not run.reverts:
-        blocks.append(Command(f"changectl plan {shlex.quote(run.plan)}", "look again"))
+        again = f"changectl calibrate {run.service}" if run.calibrates else f"changectl plan {shlex.quote(run.plan)}"
+        blocks.append(Command(again, "once that is mended" if run.calibrates else "look again"))
     return blocks
 
 

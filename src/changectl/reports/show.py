@@ -29,7 +29,7 @@ _PLACES = ("file", "process", "engine")
 
 _PARTS = (
     *("prechecks", "edits", "reasons", "rows", "flags", "effective", "ready"),
-    *("measurements", "watched", "checks", "verify", "evidence"),
+    *("measurements", "watched", "checks", "verify", "evidence", "calibrations"),
 )
 
 
@@ -82,7 +82,10 @@ def _head(story: RunStory) -> list[Block]:
         *([("incident", run.incident)] if run.incident else []),
         ("who", f"{run.actor or 'not recorded'}, with changectl {run.tool_version or 'of unknown version'}"),
         ("service", f"{run.service} on {', '.join(run.hosts) or 'no host'}"),
-        ("plan", f"{run.plan} (sha256 {run.plan_digest})" if run.plan_digest else run.plan),
+        (
+            "service file" if run.calibrates else "plan",
+            f"{run.plan} (sha256 {run.plan_digest})" if run.plan_digest else run.plan,
+        ),
         ("when", f"{words.moment(run.opened_at)} to {words.moment(run.closed_at)}"),
         ("outage", words.seconds(run.outage_seconds)),
         *([("goes on with", f"the trial of run {run.extends}")] if run.extends else []),

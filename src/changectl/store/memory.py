@@ -10,7 +10,7 @@ from typing import Any
 
 from changectl.core.cost import Spent
 from changectl.core.errors import ChangectlError
-from changectl.core.history.events import mapping_of, mappings_of, number_of
+from changectl.core.history.events import CALIBRATION, VERDICT, mapping_of, mappings_of, number_of
 from changectl.core.history.out_of_service import OutOfService
 from changectl.core.history.reading import SUMMARY_KINDS
 from changectl.core.history.runs import open_work, runs, still_out
@@ -91,9 +91,12 @@ class RunMemory:
         return None
 
     def learned(self) -> list[Learned]:
-        """What all trials found out about noise; of one that went on in a later run, that of the later run alone."""
+        """What all trials and calibrations found out about noise.
+
+        Of a trial that went on in a later run it is that of the later run alone.
+        """
         found = []
-        for event in self._journal.select(kinds=("verdict",)):
+        for event in self._journal.select(kinds=(VERDICT, CALIBRATION)):
             noise = event.body.get("noise")
             if isinstance(noise, Mapping):
                 with suppress(ValueError):  # of a newer program: not known, and no error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from changectl import engines
@@ -16,6 +16,7 @@ from changectl.core.history.events import LOCK_TAKEN_OVER, RUN_CLOSED, RUN_OPENE
 from changectl.core.incident import Incident
 from changectl.core.lifecycle import Ending, Outcome
 from changectl.core.ports import HostAddress
+from changectl.core.trial.calibration import Calibration
 from changectl.workflow.conditions import LoadPlan, load_plan
 from changectl.workflow.extend import Extension, require_same_order
 from changectl.workflow.recorder import Recorder
@@ -42,6 +43,7 @@ class Order:
     incident: Incident | None = None  # the service is sick already: no comparison, live guards instead
     covers: Mapping[str, str] = field(default_factory=dict)  # what the digest covers: each part with its own
     caller: HostAddress | None = None  # the host that sends the load; None: each instance's own
+    calibration: Calibration | None = None  # nothing is changed: the saved configuration alone is measured
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ def _steps(
     endings: list[Ending] = []
     longer = extension.trials if extension else {}
     for number, (step, load) in enumerate(zip(order.plan.steps, loads, strict=True), 1):
-        acceptance = Acceptance(order.plan, step, load, order.checks.get(number, ()), order.incident, longer)
+        checks = order.checks.get(number, ())
+        acceptance = Acceptance(order.plan, step, load, checks, order.incident, longer, order.calibration)
         endings.append(run_step(order.placed, acceptance, Recorder(tools.journal, tools.secrets, run, number), tools))
         if not endings[-1].outcome.in_force:
             break
@@ -171,6 +174,7 @@ def _opened(order: Order, tools: Tools, extension: Extension | None) -> dict[str
         "covers": dict(order.covers),
         **({} if extension is None else {"extends": extension.run}),
         **({} if order.incident is None else {"incident": order.incident.reason}),
+        **({} if order.calibration is None else {"calibration": asdict(order.calibration)}),
     }
 
 

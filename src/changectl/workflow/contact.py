@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from changectl import engines, kinds, managers
+from changectl.core.declared.calibration import NOTHING
 from changectl.core.declared.placing import Placed
 from changectl.core.declared.step import Step
 from changectl.core.declared.wanted import Wanted
@@ -60,11 +61,17 @@ class Contact:
     values: tuple[ThreeValues, ...]
     ahead: Ahead = field(default_factory=Ahead)
     sick: str = ""  # in an incident: what was wrong with the service as it was found
+    measured_alone: bool = False  # in a calibration: it is started and measured as it is, and nothing is written
 
     @property
     def changes_nothing(self) -> bool:
         """Whether the file already says what is wanted."""
         return self.edit.before == self.edit.after
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether anything is to be done to it: a change, or a calibration."""
+        return self.measured_alone or not self.changes_nothing
 
     @property
     def three(self) -> ThreeValues:
@@ -119,7 +126,8 @@ def make_contact(target: Target, step: Step, tools: Tools, ahead: Ahead | None =
         EditRefused, Refused: the value cannot be found or edited without doubt.
         HostCallError, ContactLost: the host did not answer what was asked.
     """
-    wanted = kinds.load(step.change.kind).wanted(step.change.spec, target.engine)
+    calibrates = step.change.kind == NOTHING.kind
+    wanted = NOTHING if calibrates else kinds.load(step.change.kind).wanted(step.change.spec, target.engine)
     hello = target.hello()
     observed = target.inspect()
     tools.secrets.learn_observed(observed)
@@ -127,7 +135,8 @@ def make_contact(target: Target, step: Step, tools: Tools, ahead: Ahead | None =
     pages = target.pages()
     locator = Locator(target.service.carriers, target.engine, target.manager, observed)
     ahead = ahead or Ahead()
-    edit = replace(locator, observed=ahead.seen(observed)).edit(wanted)
+    locate = replace(locator, observed=ahead.seen(observed))
+    edit = locate.no_edit() if calibrates else locate.edit(wanted)
     return Contact(
         target=target,
         wanted=wanted,
@@ -140,6 +149,7 @@ def make_contact(target: Target, step: Step, tools: Tools, ahead: Ahead | None =
         edit=edit,
         values=three_values(target, wanted, locator, observed, pages, status.whole_log),
         ahead=ahead,
+        measured_alone=calibrates,
     )
 
 

@@ -86,13 +86,22 @@ def _require_end(known: RunSummary) -> None:
     run = known.run
     if known.outcome == OPEN:
         raise Refused(f"run {run} has no end: changectl recover {run}", reason="unfinished_run")
-    if known.reverts or known.incident or len(known.steps) != 1:
-        what = "takes another run back" if known.reverts else "measured nothing, in an incident"
-        what = what if known.reverts or known.incident else f"has {len(known.steps)} steps; a trial of one can go on"
+    if known.reverts or known.incident or known.calibrates or len(known.steps) != 1:
+        what = _no_trial(known)
         raise Refused(f"run {run} {what}: there is no trial to go on with", reason=NO_TRIAL)
     if known.needs_person or (known.steps[0].changed_something and not known.reverted_by):
         text = f"the saved configuration does not run after run {run} ({known.outcome})"
         raise Refused(f"{text}: take it back first: changectl revert {run}", reason=NOT_BACK)
+
+
+def _no_trial(known: RunSummary) -> str:
+    if known.reverts:
+        return "takes another run back"
+    if known.incident:
+        return "measured nothing, in an incident"
+    if known.calibrates:
+        return "changed nothing, to learn the noise of its hosts"
+    return f"has {len(known.steps)} steps; a trial of one can go on"
 
 
 def _undecided(known: RunSummary, events: Sequence[Event]) -> str:

@@ -90,6 +90,18 @@ class Locator:
         after = formats.edit(place.data, place.carrier, place.key, wanted.to)
         return FileEdit(place.path, place.data, after, place)
 
+    def no_edit(self) -> FileEdit:
+        """A configuration file as it stands, for a run that changes none: by it the way back proves that it is so.
+
+        Raises:
+            Refused: there is none.
+        """
+        for path in sorted(self.observed.files):
+            data = self.observed.content(path)
+            if data is not None:
+                return FileEdit(path, data, data, Place(Carrier("", file=path), Key(()), path, data, Reading()))
+        raise Refused("the service has no configuration file that could be saved", reason="no_carrier")
+
     def seen(self, setting: Setting) -> InFile:
         """A setting's value in the files."""
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -32,9 +33,10 @@ def alike(contact: Contact, load: LoadPlan) -> dict[str, Any]:
     return facts
 
 
-def known_noise(contact: Contact, load: LoadPlan, tools: Tools) -> NoiseModel:
-    """What earlier trials on this host and its like found out."""
-    return known(tools.memory.learned(), alike(contact, load), tools.clock.now())
+def known_noise(contact: Contact, load: LoadPlan, tools: Tools, ahead: timedelta = timedelta()) -> NoiseModel:
+    """What earlier trials on this host and its like found out, as far as it counts now, or so much later."""
+    then = datetime.fromisoformat(tools.clock.now()) + ahead
+    return known(tools.memory.learned(), alike(contact, load), then.isoformat())
 
 
 class HostNoise:

@@ -58,7 +58,7 @@ def check(
         situation = replace(situation, quality_prompts=load.quality_prompts, workload=load.workload)
     caller = _caller(contact.target, load, tools)
     target, slots = contact.target, contact.target.engine.capacity(contact.pages).slots
-    idle = contact.changes_nothing  # it is only looked at
+    idle = not contact.takes_part  # it is only looked at
     out = Leaving() if idle else leaving(target, tools, slots=slots, noticed=noticed, sick=bool(contact.sick))
     live = _or_none(lambda: live_load(target, None if idle else load, tools))
     return probes.run_all(replace(situation, capture=capture, preview=preview, caller=caller, leaving=out, live=live))
@@ -113,6 +113,7 @@ def _situation(contact: Contact, tools: Tools, starts: int) -> Situation:
         setting=wanted.setting or wanted.twin,
         to=wanted.to,
         edited_files=(contact.edit.path,),
+        writes_nothing=contact.measured_alone,
         read_by_engine=read_by_engine(target.service.carriers),
         values=[row for row in contact.values if row.file is not NOT_IN_FILES],
         settings_before=before if known else None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from changectl.core.errors import Refused
+from changectl.core.history.runs import CHANGED_NOTHING
 from changectl.core.lifecycle import Outcome
 from changectl.core.ports import Event
 from changectl.core.rollout import STAYS
@@ -89,7 +90,7 @@ def _last_revert(run: str, others: Sequence[Event]) -> str | None:
 
 def is_in_force(body: Mapping[str, Any]) -> bool:
     """Whether a closed step changed an instance at least and left it so."""
-    return Outcome(body["outcome"]).in_part and body.get("reason") != "nothing_to_do"
+    return Outcome(body["outcome"]).in_part and body.get("reason") not in CHANGED_NOTHING
 
 
 def proven_gone(events: Sequence[Event]) -> set[tuple[int, str]]:

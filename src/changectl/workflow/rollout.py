@@ -38,7 +38,7 @@ def roll_out(run: StepRun) -> None:
     for number, attempt in enumerate(run.attempts, 1):
         run.tools.interrupts.check()
         if number > 1:
-            _require_others(run, attempt)
+            require_others(run, attempt)
         _announce(run, attempt, number)
         trial = run.trials[attempt.target.name] = _look(run, attempt, several=several)
         if trial.judgement is not None:
@@ -144,7 +144,7 @@ def _still_good(run: StepRun, attempt: Attempt, trial: Trial) -> None:
         still_good(attempt.target, trial.process, run.tools.clock)
 
 
-def _require_others(run: StepRun, attempt: Attempt) -> None:
+def require_others(run: StepRun, attempt: Attempt) -> None:
     """Before an instance is taken out, all others have to be in: never are two of them out at a time.
 
     Raises:

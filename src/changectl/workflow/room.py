@@ -19,10 +19,12 @@ class Room:
     Attributes:
         outage: seconds that the instance may be stopped or loading in this step; None: as long as it takes.
         seconds: that all phases and starts may take, the way back not counted; None: as long as it takes.
+        whose: who says both, for sentences.
     """
 
     outage: float | None
     seconds: float | None = None
+    whose: str = "the plan's"
     _began: float = 0.0
     _downs: list[float] = field(default_factory=list)  # seconds without an answer, of each start
     _phases: list[float] = field(default_factory=list)
@@ -60,18 +62,17 @@ class Room:
             return
         name, allowed = attempt.target.name, format_duration(self.outage, 3)
         text = f"{name}: one pair of phases and the way back take about {format_duration(needed, 3)} without an answer"
-        raise NotKept(OUTAGE_TOO_SHORT, f"{text}, and the plan's outage is {allowed}: it was not tried there")
+        raise NotKept(OUTAGE_TOO_SHORT, f"{text}, and {self.whose} outage is {allowed}: it was not tried there")
 
     def lacking(self, attempt: Attempt, starts: int) -> Reason | None:
         """Why one more phase, and the starts after it that the verdict may need, do not fit; None: they do."""
         if self.outage is not None and attempt.outage + starts * self.load > self.outage:
-            return _reason("outage_used", "outage", attempt.outage, self.outage)
+            return self._reason("outage_used", "outage", attempt.outage, self.outage)
         times, used = self.times, self.used(attempt)
         if self.seconds is not None and used + times.load + times.phase > self.seconds:
-            return _reason("time_used", "time", used, self.seconds)
+            return self._reason("time_used", "time", used, self.seconds)
         return None
 
-
-def _reason(code: str, what: str, used: float, allowed: float) -> Reason:
-    amounts = f"{format_duration(used, 3)} of {format_duration(allowed, 3)}"
-    return Reason(code, f"the plan's {what} is used up: {amounts}, and one more phase does not fit")
+    def _reason(self, code: str, what: str, used: float, allowed: float) -> Reason:
+        amounts = f"{format_duration(used, 3)} of {format_duration(allowed, 3)}"
+        return Reason(code, f"{self.whose} {what} is used up: {amounts}, and one more phase does not fit")

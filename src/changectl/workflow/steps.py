@@ -16,6 +16,7 @@ from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.precheck import CheckResult, reason, refusal
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
+from changectl.workflow.calibrate import CALIBRATED_ALREADY, calibrate, to_measure
 from changectl.workflow.contact import Contact, assert_from, make_contact, open_target
 from changectl.workflow.incident import as_found, without_waived
 from changectl.workflow.interrupts import Interrupted
@@ -82,19 +83,24 @@ def _close(run: StepRun, ending: Ending) -> Ending:
 def _story(run: StepRun, placed: Sequence[Placed], doors: ExitStack) -> Ending:
     try:
         contacts = run.contacts = [_contact(run, one, doors) for one in placed]
+        if run.acceptance.calibration is not None:
+            contacts = run.contacts = to_measure(run, run.acceptance.calibration)
         refuse_shared_files(contacts)
-        if all(contact.changes_nothing for contact in contacts):
+        if not any(contact.takes_part for contact in contacts):
             _checked(run, contacts)
             text = "the configuration already says so: nothing to do"
+            text = text if run.acceptance.calibration is None else CALIBRATED_ALREADY
             return _close(run, Ending(Outcome.KEPT, "nothing_to_do", text))
         run.attempts = [
             _attempt(run, contact)
             for contact in contacts
-            if not contact.changes_nothing  # what has the value already is only looked at
+            if contact.takes_part  # what has the value already is only looked at
         ]
         for attempt in run.attempts:
             attempt.save()
         _checked(run, contacts)
+        if run.acceptance.calibration is not None:
+            return _recorded(run, calibrate(run, run.acceptance.calibration))
         roll_out(run)
         return _recorded(run, _kept(run))
     except NotKept as cause:
@@ -133,15 +139,21 @@ def _contact(run: StepRun, placed: Placed, doors: ExitStack) -> Contact:
     contact = as_found(contact) if run.acceptance.incident else contact
     if not contact.changes_nothing:
         assert_from(contact)  # a plan that was carried out already is done, not wrong
-    facts = {"name": contact.three.name, "file": str(contact.three.file), "process": str(contact.three.process),
-             "engine": str(contact.three.engine)}  # fmt: skip
-    run.recorder.note("contact", {"host": target.name, "facts": {"hello": contact.hello.model_dump(), "values": facts}})
+    facts = {"hello": contact.hello.model_dump(), **({} if contact.measured_alone else {"values": _values(contact)})}
+    run.recorder.note("contact", {"host": target.name, "facts": facts})
     edit = contact.edit
     diff = run.tools.secrets.redactor.diff(edit.before, edit.after, edit.path)
     run.recorder.note("edit", {"host": target.name, "path": edit.path, "before_sha": sha256(edit.before),
                                "after_sha": sha256(edit.after), "diff": diff})  # fmt: skip
-    run.tools.reporter.note(f"{target.name}: {run.acceptance.step.change.describe()} in {edit.path}")
+    if not contact.measured_alone:
+        run.tools.reporter.note(f"{target.name}: {run.acceptance.step.change.describe()} in {edit.path}")
     return contact
+
+
+def _values(contact: Contact) -> dict[str, str]:
+    three = contact.three
+    places = {"file": str(three.file), "process": str(three.process), "engine": str(three.engine)}
+    return {"name": three.name, **places}
 
 
 def _lease(run: StepRun, target: Target, doors: ExitStack) -> None:

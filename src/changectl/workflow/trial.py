@@ -15,6 +15,7 @@ from changectl.core.judging.judgement import Judgement
 from changectl.core.lifecycle import DIED
 from changectl.core.ports import Clock
 from changectl.core.replaying.terms import Terms
+from changectl.core.trial.calibration import Calibration
 from changectl.core.trial.precision import enough
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.conditions import LoadPlan
@@ -42,6 +43,7 @@ class Acceptance:
     checks: Sequence[str]  # testinfra files, absolute
     incident: Incident | None = None  # the service is sick already: live guards instead of a comparison
     longer: Mapping[str, Longer] = field(default_factory=dict)  # instance -> its trial on record, which goes on
+    calibration: Calibration | None = None  # nothing is changed: the saved configuration alone is measured
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,8 @@ class Turns:
         room: the time and the outage that it may take.
         on_inconclusive: what is to be done where the evidence does not suffice: revert, ask or keep.
         longer: where it goes on with a trial on record.
+        pairs: how many there are to be; None: as the effort says.
+        letters: of the phases in order; a calibration has the saved configuration alone.
         running: the configuration that the service was started on last.
         phases: those that were measured, in all runs of the trial.
         schedule: the pairs after which there is a look, and was one.
@@ -72,6 +74,8 @@ class Turns:
     room: Room
     on_inconclusive: str
     longer: Longer | None = None
+    pairs: int | None = None
+    letters: Sequence[Letter] = order(MOST_PAIRS)
     running: Letter = "A"
     phases: list[TrialPhase] = field(default_factory=list)
     schedule: tuple[int, ...] = ()
@@ -104,7 +108,7 @@ class Turns:
                 judgement, self.stopped = cut_short(judgement, why), why
                 break
             number = self.phases[-1].number + 1
-            self._phase(number, order(MOST_PAIRS)[number - 1])
+            self._phase(number, self.letters[number - 1])
             self._plan_anew(effort)
             judgement = self.acts.judged(self.phases, self.schedule)
             self._tell(number, judgement)
@@ -140,7 +144,7 @@ class Turns:
 
     def _pairs(self, effort: Effort) -> int:
         times = self.room.times
-        pairs = effort.pairs(times)
+        pairs = self.pairs or effort.pairs(times)
         if not pairs:
             text = (
                 f"{self.attempt.target.name}: no pair of phases fits into {effort}, so the change was not tried there"

@@ -32,7 +32,7 @@ def undo(run: StepRun, reason: str, text: str) -> Ending:
     """
     text = run.tools.secrets.redactor.text(text)
     kept = run.kept
-    begun = [attempt for attempt in run.touched if attempt not in kept]
+    begun = [attempt for attempt in run.touched if attempt not in kept and not _is_back(run, attempt)]
     if not begun and not kept:
         _let_in(run)
         aborted = reason in (INTERRUPTED, UNEXPECTED)
@@ -60,6 +60,26 @@ def undo(run: StepRun, reason: str, text: str) -> Ending:
     else:
         text += run.tools.secrets.redactor.text("".join(end.still_out for end in ends))
     return Ending(Outcome.REVERTED, reason, text)
+
+
+def handed_back(run: StepRun, attempt: Attempt) -> Restored:
+    """The end on an instance on which nothing was changed: the saved configuration is proven there, as after any trial.
+
+    Raises:
+        LeftToHost: it does not answer; its dead-man sees to it.
+    """
+    attempt.insist()
+    with run.tools.interrupts.ignored():
+        end = bring_back(attempt)
+    if end.outcome != LEFT:
+        run.ends[attempt.target.name] = end.outcome
+    _leave(run, [end])
+    run.tools.reporter.note(end.detail)
+    return end
+
+
+def _is_back(run: StepRun, attempt: Attempt) -> bool:
+    return run.ends.get(attempt.target.name) == REVERTED
 
 
 def _take_back_kept(run: StepRun, kept: Sequence[Attempt], ends: list[Restored], text: str) -> None:

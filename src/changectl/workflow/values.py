@@ -38,7 +38,7 @@ def three_values(
         for setting in target.engine.settings
         if setting.name in in_files
     ]
-    if wanted.setting is None:
+    if wanted.setting is None and wanted.name:
         rows.append(_variable(wanted, locator, environ))
     if environ is not None:
         known = {wanted.name, *(setting.env for setting in target.engine.settings if setting.env)}

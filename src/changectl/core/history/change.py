@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from changectl.core.history.events import mapping_of, text_of
+from changectl.core.history.events import CALIBRATION, mapping_of, text_of
 from changectl.core.settings import ABSENT
 
 _UNKNOWN = "not known"  # how a value that could not be read was recorded
@@ -28,6 +28,8 @@ class ChangeText:
     @property
     def in_words(self) -> str:
         """The change without its kind: `max-num-seqs: 64 -> 128`."""
+        if self.kind == CALIBRATION:
+            return "calibration: nothing is changed"
         return f"{self.name}: {self._before} -> {_value(self.after)}"
 
     @property
@@ -49,7 +51,7 @@ class ChangeText:
         return _plain(self.engine_name or self.name) in {_plain(one) for one in (name, *alike)}
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.in_words}"
+        return self.in_words if self.kind == CALIBRATION else f"{self.kind} {self.in_words}"
 
 
 def change_text(body: Mapping[str, Any], summary: str = "", facts: Sequence[Mapping[str, Any]] = ()) -> ChangeText:

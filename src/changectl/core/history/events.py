@@ -21,6 +21,7 @@ EDIT: Final = "edit"
 TURN: Final = "turn"
 VERDICT: Final = "verdict"
 SELFTEST: Final = "selftest"  # whether measuring sees: a pair of its own, in a run that changes nothing
+CALIBRATION: Final = "calibration"  # what a calibration found out on one instance; also the kind of its step
 MARK: Final = "mark"  # what an operator made of a verdict later; recorded after the run has ended
 
 # The side effects that are announced by an intent, and the facts that are recorded as an outcome alone.
@@ -107,6 +108,7 @@ class RunOpened(TypedDict):
     extends: NotRequired[str]  # the run whose trial this one goes on with
     covers: dict[str, str]  # what the plan's digest covers: each part with its own digest
     incident: NotRequired[str]  # why nothing was to be measured
+    calibration: NotRequired[Mapping[str, Any]]  # nothing is changed, only measured: {pairs, seconds}, each or null
 
 
 class RunClosed(TypedDict):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from changectl.core.history.change import ChangeText
-from changectl.core.history.runs import IN_PART, RunSummary, StepSummary
+from changectl.core.history.runs import CALIBRATED, IN_PART, RunSummary, StepSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def mixes(in_force: Iterable[RunSummary]) -> list[Mix]:
     settings: dict[str, _Setting] = {}
     for run in in_force:
         for step in run.steps:
-            if step.outcome in IN_PART:
+            if step.outcome in IN_PART and step.reason != CALIBRATED:
                 name = step.change.engine_name or step.change.name
                 settings.setdefault(name, _Setting(run, step.change)).take(run, step)
     return [

@@ -19,7 +19,9 @@ KEPT = ("kept", "kept_unjudged")
 IN_PART = (*KEPT, "kept_partly")  # the change is in force on one instance at least
 SETTLING = ("reverted", "kept_unjudged")  # how a run has to end to settle the one that it is about; a refusal does not
 UNPROVEN = ("revert_unverified", "revert_failed")  # exit code 6: what stands on the hosts is not known
+CALIBRATED = "calibrated"  # the reason of a step that measured the saved configuration alone, to learn its noise
 NOTHING_TO_DO = "nothing_to_do"  # the reason of a step, or a revert, that found everything in place already
+CHANGED_NOTHING = (NOTHING_TO_DO, CALIBRATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class StepSummary:
     @property
     def changed_something(self) -> bool:
         """Whether the step was kept, on one instance at least, and is why the configuration is as it is."""
-        return self.outcome in IN_PART and self.reason != NOTHING_TO_DO
+        return self.outcome in IN_PART and self.reason not in CHANGED_NOTHING
 
     @property
     def kept_unjudged(self) -> bool:
@@ -66,7 +68,7 @@ class StepSummary:
     @property
     def judged_and_kept(self) -> bool:
         """Whether it was measured and judged on what was there before, and kept."""
-        return self.outcome == "kept" and self.verdict is not None and self.reason != NOTHING_TO_DO
+        return self.outcome == "kept" and self.verdict is not None and self.reason not in CHANGED_NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,11 @@ class RunSummary:
         if self.reverts:
             return self.end_reason == NOTHING_TO_DO
         return bool(self.steps) and all(step.reason == NOTHING_TO_DO for step in self.steps)
+
+    @property
+    def calibrates(self) -> bool:
+        """Whether it was to change nothing, and to learn the noise of the hosts."""
+        return any(step.change.kind == kinds.CALIBRATION for step in self.steps)
 
     @property
     def outage_seconds(self) -> float | None:

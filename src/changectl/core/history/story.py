@@ -50,6 +50,7 @@ class StepStory:
     checks: tuple[Json, ...]
     verify: tuple[Json, ...]
     evidence: tuple[Json, ...]
+    calibrations: tuple[Json, ...]
     written: frozenset[str]  # the hosts on which a write was begun
 
 
@@ -126,6 +127,7 @@ def _step_story(summary: StepSummary, declared: Json, events: Sequence[Event]) -
         checks=_bodies(events, kinds.outcome(kinds.CHECKS)),
         verify=_bodies(events, kinds.outcome(kinds.VERIFY)),
         evidence=_bodies(events, kinds.outcome(kinds.EVIDENCE)),
+        calibrations=_bodies(events, kinds.CALIBRATION),
         written=frozenset(text_of(body, "host") for body in _bodies(events, kinds.intent(kinds.WRITE))),
     )
 

@@ -78,6 +78,20 @@ def fit(points: Sequence[Point]) -> Fit | None:
     return Fit(theta, 1 / alone, drift, spread, mean_a, mean_b, len(b))
 
 
+def drift_alone(points: Sequence[Point]) -> Spread:
+    """What a drift leaves unexplained of phases with one configuration, whatever their letters: (phases - 2) degrees.
+
+    Where nothing was changed no effect has to be told from the noise, so it costs no degree of freedom either.
+    """
+    df = len(points) - 2
+    if df < 1:
+        return Spread(0.0, 0.0)
+    times, _, values = _centred(points)
+    drift = _product(times, values) / _product(times, times)
+    left = [y - drift * time for y, time in zip(values, times, strict=True)]
+    return Spread(_product(left, left) / df, df)
+
+
 def _centred(points: Sequence[Point]) -> tuple[list[float], list[float], list[float]]:
     columns = (
         [float(point.number) for point in points],

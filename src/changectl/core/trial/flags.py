@@ -27,8 +27,13 @@ def flags_of(ground: Ground, figures: Sequence[str]) -> tuple[Reason, ...]:
             flags += flagging.of_level(pooled_level(own, name), words)
     flags += flagging.unread(sorted({name for phase in phases for name in phase.conditions.unknown()}))
     flags += dict.fromkeys(note for phase in phases for note in phase.observations)
-    flags += [text for phase in phases if (text := _outlier(phase, phases))]
+    flags += outliers(phases).values()
     return (*flags, *_not_fresh(phases), *_uncalibrated(ground, figures))
+
+
+def outliers(phases: Sequence[TrialPhase]) -> dict[int, Reason]:
+    """The phases that were unlike the others with their configuration, by number."""
+    return {phase.number: found for phase in phases if (found := _outlier(phase, phases))}
 
 
 def _outlier(phase: TrialPhase, phases: Sequence[TrialPhase]) -> Reason | None:

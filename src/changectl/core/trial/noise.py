@@ -13,7 +13,7 @@ from statistics import median
 
 from changectl.core.judging.harm import LATENCIES, THROUGHPUTS
 from changectl.core.measuring.metrics import METRICS, MetricRef
-from changectl.core.trial.estimate import Estimate, Fit, Point, estimate, estimate_alone, fit, worse_log
+from changectl.core.trial.estimate import Estimate, Fit, Point, drift_alone, estimate, estimate_alone, fit, worse_log
 from changectl.core.trial.noise_model import NoiseModel, Source, Spread
 from changectl.core.trial.phases import TrialPhase, level_names
 
@@ -120,13 +120,25 @@ def spreads_of(phases: Sequence[TrialPhase]) -> dict[str, Spread]:
     return {str(ref): fitted.residual for ref, fitted in _fits(phases) if fitted.residual.df}
 
 
+def spreads_unchanged(phases: Sequence[TrialPhase]) -> dict[str, Spread]:
+    """As `spreads_of`, of phases that all had the same configuration."""
+    return {str(ref): spread for ref, points in _whole(phases) if (spread := drift_alone(points)).df}
+
+
 def _fits(phases: Sequence[TrialPhase], names: Collection[str] = METRICS.keys()) -> Iterator[tuple[MetricRef, Fit]]:
+    for ref, points in _whole(phases, names):
+        if fitted := fit(points):
+            yield ref, fitted
+
+
+def _whole(
+    phases: Sequence[TrialPhase], names: Collection[str] = METRICS.keys()
+) -> Iterator[tuple[MetricRef, list[Point]]]:
     """Every figure of these metrics that all phases have, and that has bounds in all of them."""
     for ref in _refs(phases, names):
         points = points_of(ref, phases)
-        whole = len(points) == len(phases) and all(math.isfinite(point.y) for point in points)
-        if whole and (fitted := fit(points)):
-            yield ref, fitted
+        if len(points) == len(phases) and all(math.isfinite(point.y) for point in points):
+            yield ref, points
 
 
 def _refs(phases: Sequence[TrialPhase], names: Collection[str]) -> Iterator[MetricRef]:

@@ -71,10 +71,14 @@ class NoiseModel:
 
     def of(self, figure: str) -> Noise:
         """The noise of a figure: its own where enough is known, else the prior with what little there is."""
-        own = self.measured.get(figure) or self.measured.get(figure.partition(AT)[0], Spread(0.0, 0.0))
+        own = self.own(figure) or Spread(0.0, 0.0)
         if own.df >= ENOUGH:
             return Noise(own, "calibrated")
         return Noise(pooled(PRIOR, own), "uncalibrated")
+
+    def own(self, figure: str) -> Spread | None:
+        """What was measured of a figure, at its level or at all alike; None: nothing was."""
+        return self.measured.get(figure) or self.measured.get(figure.partition(AT)[0])
 
     def updated(self, spreads: Mapping[str, Spread]) -> NoiseModel:
         """With what one more trial showed, pooled."""

@@ -15,6 +15,7 @@ Letter = Literal["A", "B"]
 LOOKS = 6  # what the error rates are split over, also by an effort with fewer: extending it then costs nothing
 SCHEDULE = (1, 2, 3, 4, 6, 8)
 MOST_PAIRS = SCHEDULE[-1]
+LEAST_TO_LEARN = 2  # pairs; fewer phases tell no noise from a drift of the host
 PAIRS = {"standard": 4, "thorough": MOST_PAIRS}
 
 

@@ -112,6 +112,22 @@ def not_comparable_phases(phases: Sequence[TrialPhase], declared: Collection[str
     return list(found.values())
 
 
+def unlike_first(phases: Sequence[TrialPhase]) -> list[Reason]:
+    """Why phases of one configuration must not be taken together; empty: they may. Each is held against the first."""
+    found: dict[tuple[str, str], Reason] = {}
+    for phase in phases[1:]:
+        events = [event for one in (phases[0], phase) for event in events_of(one)]
+        moved, unread = (
+            differences(phases[0].conditions, phase.conditions),
+            unknown(phases[0].conditions, phase.conditions),
+        )
+        for reason in not_comparable(phases[0].measurement, phase.measurement, moved, events, unread):
+            found.setdefault(
+                (reason.code, reason.text), Reason(reason.code, f"{phase} against {phases[0]}: {reason.text}")
+            )
+    return list(found.values())
+
+
 def unequal_levels(phases: Sequence[TrialPhase]) -> dict[str, str]:
     """Level -> why whole answers and throughput must not be compared there; every phase is held against the first A."""
     first = next(iter(of_letter(phases, "A")), None)
