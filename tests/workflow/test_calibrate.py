@@ -18,10 +18,12 @@ from tests.workflow.test_trial import GAIN, at_call, carried_out, letters, plan
 
 from changectl.core.declared.calibration import calibration_plan
 from changectl.core.errors import ContactLost, LeftToHost, Refused
-from changectl.core.history.reading import runs, services
+from changectl.core.history.reading import run_story, runs, services
 from changectl.core.lifecycle import Outcome
 from changectl.core.trial.calibration import Calibration
 from changectl.core.trial.noise_learned import Learned
+from changectl.reports import ending, history, show
+from changectl.reports._blocks import Heading, Line
 from changectl.workflow.apply import Order, RunEnd, apply
 from changectl.workflow.extend import what_to_extend
 from changectl.workflow.preview import preview
@@ -292,11 +294,11 @@ def test_wherever_the_controller_dies_the_saved_configuration_runs_at_the_end(ac
             stage.host.lease_runs_out()
         if not stage.journal.events("R1") or stage.journal.bodies("run.closed"):
             continue
-        ending = settle(stage)
+        settled = settle(stage)
 
-        where = (number, stage.world.trace[number - 1], ending)
-        assert ending.outcome in (Outcome.REVERTED, Outcome.ABORTED, Outcome.KEPT), where
-        assert exit_code(ending) == 0, where
+        where = (number, stage.world.trace[number - 1], settled)
+        assert settled.outcome in (Outcome.REVERTED, Outcome.ABORTED, Outcome.KEPT), where
+        assert exit_code(settled) == 0, where
         assert stage.serving_as_before(), where
         assert (stage.host.keeper.armed, stage.host.keeper.holder) == ({}, None), where
         assert services(runs(stage.journal.lines))[0].standing is None, where
@@ -315,9 +317,9 @@ def test_a_service_that_was_stopped_when_the_controller_died_is_brought_back_by_
         calibrated(stage)
     stage.world.before = lambda name: None
     stage.host.stop()  # it was killed between stop and start
-    ending = settle(stage)
+    settled = settle(stage)
 
-    assert (ending.outcome, exit_code(ending)) == (Outcome.REVERTED, 0)
+    assert (settled.outcome, exit_code(settled)) == (Outcome.REVERTED, 0)
     assert stage.serving_as_before()
 
 
@@ -351,10 +353,7 @@ def test_a_host_that_is_lost_for_good_is_left_to_its_dead_man() -> None:
 def test_it_is_no_change_that_stands_that_can_be_reverted_or_that_stands_in_the_way() -> None:
     stage = Stage()
     stage.apply(BETTER)
-    stage.host.before = stage.host.digests()  # type: ignore[attr-defined]
     calibrated(stage, Calibration(pairs=2))
-    stage.memory.journal = stage.journal
-
     (status,) = services(runs(stage.journal.lines))
     assert status.standing is not None
     assert (status.standing.run, status.last.run, status.mixes) == ("R1", "R2", ())
@@ -363,6 +362,22 @@ def test_it_is_no_change_that_stands_that_can_be_reverted_or_that_stands_in_the_
     assert later_run(first, stage.journal.lines) is None
     with pytest.raises(Refused, match="nothing of run R2 was kept"):
         what_to_revert("R2", stage.journal.events("R2"), "x")
+
+
+def test_people_are_told_what_it_was_and_what_it_brought() -> None:
+    stage = Stage()
+    end = calibrated(stage, Calibration(pairs=2))
+    story = run_story(stage.journal.events("R1"))
+
+    told = "\n".join(
+        block.text for block in ending.as_blocks(story, end.exit_code) if isinstance(block, Line | Heading)
+    )
+    assert "kept: the noise is known now; the saved configuration runs, and that is proven" in told
+    assert "step 1: calibration: nothing is changed" in told
+    assert "with a standard trial, before: a regression of" in told
+    assert "changectl revert" not in "\n".join(map(str, ending.as_blocks(story, end.exit_code)))
+    assert "calibration: nothing is changed" in str(history.as_blocks(runs(stage.journal.lines)))
+    assert "the noise of its hosts is known" in str(show.as_blocks(story))
 
 
 def test_it_has_no_trial_to_go_on_with() -> None:

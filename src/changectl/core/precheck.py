@@ -13,6 +13,7 @@ from changectl.core.leaving import Leaving
 from changectl.core.manager import Manager
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.settings import Setting, Value
+from changectl.core.trial.power import Power
 
 Level = Literal["required", "advice"]
 CheckState = Literal["passed", "failed", "unknown", "not_applicable"]
@@ -88,6 +89,7 @@ class Situation:
     caller: CallerSeen | None = None
     leaving: Leaving | None = None
     live: LiveLoad | None = None
+    power: Power | None = None  # what the effort can decide
     # the model
     model_declared: bool = True
     model: Model | None = None

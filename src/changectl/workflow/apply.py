@@ -167,6 +167,7 @@ def _opened(order: Order, tools: Tools, extension: Extension | None) -> dict[str
         "ticket": plan.ticket,
         "effort": str(plan.effort),
         "on_partial": plan.on_partial,
+        **({"accept_undecided": True} if plan.accept_undecided else {}),
         "actor": tools.actor,
         "hosts": sorted({placed.host.name for placed in order.placed}),
         "tool_version": tools.version,

@@ -103,7 +103,7 @@ def _learn(run: StepRun, attempt: Attempt, calibration: Calibration) -> str:
     sights = [blindest(model, *_figures(run, attempt.contact)) for model in (before, after)]
     text = f"{name}: with a standard trial, before: {told(sights[0])}; now: {told(sights[1])}"
     text += f". Left out: {found.left_out}" if found.left_out else ""
-    noise = Learned("", alike(attempt.contact, _load(run)), found.spreads).to_json()
+    noise = Learned("", alike(attempt.contact, _load(run)), found.spreads, usual=found.usual).to_json()
     ways = {
         when: {"visible": sight.visible, "provable": sight.provable, "source": sight.source}
         for when, sight in zip(("before", "after"), sights, strict=True)

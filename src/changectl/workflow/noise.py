@@ -9,7 +9,7 @@ from typing import Any
 
 from changectl.core.judging.hardware import hardware
 from changectl.core.judging.judgement import Judgement
-from changectl.core.trial.noise_learned import known, learned, tells_noise
+from changectl.core.trial.noise_learned import known, learned, tells_noise, usually
 from changectl.core.trial.noise_model import NoiseModel
 from changectl.core.trial.phases import TrialPhase
 from changectl.core.trial.record import RecordedTrial
@@ -37,6 +37,11 @@ def known_noise(contact: Contact, load: LoadPlan, tools: Tools, ahead: timedelta
     """What earlier trials on this host and its like found out, as far as it counts now, or so much later."""
     then = datetime.fromisoformat(tools.clock.now()) + ahead
     return known(tools.memory.learned(), alike(contact, load), then.isoformat())
+
+
+def usual_figures(contact: Contact, load: LoadPlan, tools: Tools) -> dict[str, float]:
+    """How large the figures on this host and its like were lately with the configuration of that time."""
+    return usually(tools.memory.learned(), alike(contact, load), tools.clock.now())
 
 
 class HostNoise:

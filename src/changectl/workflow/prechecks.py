@@ -17,6 +17,7 @@ from changectl.core.leaving import Leaving
 from changectl.core.measuring.measurement import parse_records
 from changectl.core.observed import Capture, GpuDriver, Help, HostFacts, Model, Nvml, UnitVerify
 from changectl.core.precheck import CheckResult, Situation
+from changectl.core.trial.power import Power
 from changectl.workflow.before_out import leaving
 from changectl.workflow.calling import CallerLost, calling
 from changectl.workflow.conditions import LoadPlan
@@ -41,6 +42,7 @@ def check(
     preview: bool,
     load: LoadPlan | None,
     noticed: bool = False,
+    power: Power | None = None,
 ) -> list[CheckResult]:
     """Run every pre-check; what cannot be read counts as not known, and the check says so.
 
@@ -52,6 +54,7 @@ def check(
         preview: whether it is only looked at.
         load: what is sent; None: nothing is.
         noticed: whether the plan allows that users notice it when the instance is out of service.
+        power: what the plan's effort can decide there.
     """
     situation = _situation(contact, tools, starts)
     if load is not None:
@@ -61,7 +64,9 @@ def check(
     idle = not contact.takes_part  # it is only looked at
     out = Leaving() if idle else leaving(target, tools, slots=slots, noticed=noticed, sick=bool(contact.sick))
     live = _or_none(lambda: live_load(target, None if idle else load, tools))
-    return probes.run_all(replace(situation, capture=capture, preview=preview, caller=caller, leaving=out, live=live))
+    return probes.run_all(
+        replace(situation, capture=capture, preview=preview, caller=caller, leaving=out, live=live, power=power)
+    )
 
 
 def _caller(target: Target, load: LoadPlan | None, tools: Tools) -> CallerSeen:

@@ -23,6 +23,7 @@ from changectl.workflow.apply import Order, load_of
 from changectl.workflow.conditions import LoadPlan
 from changectl.workflow.contact import Ahead, Contact, assert_from, make_contact, open_target
 from changectl.workflow.noise import known_noise
+from changectl.workflow.power import power_of
 from changectl.workflow.prechecks import check
 from changectl.workflow.rollout import hardware_of
 from changectl.workflow.side_by_side import refuse_shared_files
@@ -107,7 +108,9 @@ def _step(order: Order, number: int, tools: Tools, progress: Mapping[str, _Progr
         with ExitStack() as doors:
             contacts = [_contact(order, number, one, tools, doors, progress[one.name]) for one in order.placed]
             refuse_shared_files(contacts)
-            instances = tuple(_instance(order, number, one, tools, progress[one.target.name], load) for one in contacts)
+            instances = tuple(
+                _instance(order, number, one, tools, progress[one.target.name], load, contacts) for one in contacts
+            )
     except ChangectlError as error:
         text = tools.secrets.redactor.text(str(error))
         return StepPreview(_change(order, number, tools), (), 0, None, None, impact, refusal=text)
@@ -181,11 +184,18 @@ def _contact(order: Order, number: int, placed: Placed, tools: Tools, doors: Exi
 
 
 def _instance(
-    order: Order, number: int, contact: Contact, tools: Tools, progress: _Progress, load: LoadPlan | None
+    order: Order,
+    number: int,
+    contact: Contact,
+    tools: Tools,
+    progress: _Progress,
+    load: LoadPlan | None,
+    contacts: Sequence[Contact],
 ) -> InstancePreview:
     starts = order.plan.effort.starts_in_a_row(len(order.placed))
     noticed = order.plan.outage is not None
-    checks = check(contact, tools, starts=starts, capture=None, preview=True, load=load, noticed=noticed)
+    power = power_of(contact, contacts, order.plan, order.plan.steps[number], load, tools)
+    checks = check(contact, tools, starts=starts, capture=None, preview=True, load=load, noticed=noticed, power=power)
     edit = contact.edit
     return InstancePreview(
         instance=contact.target.name,

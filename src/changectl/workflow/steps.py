@@ -14,6 +14,7 @@ from changectl.core.judging.judgement import Verdict
 from changectl.core.lease import run_folder
 from changectl.core.lifecycle import INTERRUPTED, UNEXPECTED, Ending, Outcome
 from changectl.core.precheck import CheckResult, reason, refusal
+from changectl.core.trial.power import Power
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
 from changectl.workflow.calibrate import CALIBRATED_ALREADY, calibrate, to_measure
@@ -23,6 +24,7 @@ from changectl.workflow.interrupts import Interrupted
 from changectl.workflow.lease import HostLease, lease_seconds, right_of
 from changectl.workflow.leaving import watching
 from changectl.workflow.not_kept import NotKept
+from changectl.workflow.power import power_of
 from changectl.workflow.prechecks import check
 from changectl.workflow.recorder import Recorder
 from changectl.workflow.rollout import roll_out
@@ -183,6 +185,7 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
             preview=capture is None,
             load=run.acceptance.load,
             noticed=_noticed(run),
+            power=_power(run, contact, contacts),
         )
         results = without_waived(contact, results, run.tools) if incident else results
         run.recorder.note("precheck", {"host": contact.target.name, "results": [
@@ -194,6 +197,15 @@ def _checked(run: StepRun, contacts: Sequence[Contact]) -> None:
         raise Refused("\n".join(run.tools.secrets.redactor.text(line) for line in failing), reason=reason(refusing))
     for attempt in run.attempts:
         attempt.require_restorable()
+
+
+def _power(run: StepRun, contact: Contact, contacts: Sequence[Contact]) -> Power:
+    acceptance = run.acceptance
+    if acceptance.calibration is not None:
+        return Power(spared="nothing is judged in a calibration")
+    if acceptance.longer:
+        return Power(spared="the trial goes on by what its last end said would decide it")
+    return power_of(contact, contacts, acceptance.plan, acceptance.step, acceptance.load, run.tools)
 
 
 def _kept(run: StepRun) -> Ending:

@@ -15,6 +15,7 @@ from changectl.core.engine import Page
 from changectl.core.leaving import Leaving
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Model, Nvml, Observed, Status, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, Seen, Situation, ThreeValues
+from changectl.core.trial.power import Power
 
 UNIT = "/etc/systemd/system/chat.service"
 ENVIRONMENT = "/etc/chat.env"
@@ -118,6 +119,7 @@ def situation(**changed: Any) -> Situation:
         caller=CallerSeen("gpu1", own=True),
         leaving=Leaving(),
         live=LiveLoad("its users may feel it"),
+        power=Power(4),
         capture=Capture.read({"restorable": True, "problems": [], "files": {UNIT: {"sha256": "aa"}}}),
         model=model(),
     )

@@ -30,6 +30,7 @@ from changectl.core.errors import InputError
 from changectl.core.leaving import Leaving
 from changectl.core.observed import Capture, Hello, Help, HostFacts, Nvml, UnitVerify
 from changectl.core.precheck import NOT_EXPOSED, CheckState, Seen, Situation, ThreeValues, refuses
+from changectl.core.trial.power import Blind, Power
 from changectl.core.units import LevelLoad
 
 VLLM = engines.load("vllm")
@@ -267,6 +268,8 @@ CASES: list[tuple[str, CheckState, dict[str, Any]]] = [
     ("out_of_service", "unknown", {"leaving": None}),
     ("live_load", "failed", {"live": LiveLoad("", {"low": LevelLoad(streams=1)}, 60, 9, 9, 3)}),
     ("live_load", "unknown", {"live": None}),
+    ("decidable", "failed", {"power": Power(4, (Blind("a margin of 5%", certain=True, enough=6),))}),
+    ("decidable", "unknown", {"power": None}),
     ("caller", "failed", {"caller": CallerSeen("c1", trouble="no route to host")}),
     ("caller", "unknown", {"caller": CallerSeen("c1")}),
     ("caller", "unknown", {"caller": None}),

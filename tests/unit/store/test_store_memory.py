@@ -128,7 +128,7 @@ def test_what_a_process_said_when_it_started_is_found_again_for_that_process_alo
     assert said("gpu2") == said(pid=78) == said(start_ticks=6) == said(started_at=90_000.0) == []
 
 
-def test_what_trials_found_out_about_noise_is_kept_once_for_a_trial_that_went_on(store: Store) -> None:
+def test_what_trials_and_calibrations_found_out_about_noise_is_kept_once_for_a_trial_that_went_on(store: Store) -> None:
     found = {"alike": {"kernel": "6.1"}, "measured": {"rps_ok": {"variance": 0.01, "df": 5.0}}}
     for run, more in (("r1", {}), ("r2", {"extends": "r1"}), ("r3", {})):
         store.journal.append(run, "run.opened", {"service": run, **more})
@@ -137,8 +137,9 @@ def test_what_trials_found_out_about_noise_is_kept_once_for_a_trial_that_went_on
     store.journal.append("r4", "verdict", {"verdict": "invalid", "noise": None})
     store.journal.append("r5", "verdict", {"verdict": "improved"})  # of an older program
     store.journal.append("r6", "verdict", {"verdict": "improved", "noise": {"measured": 3}})
+    store.journal.append("r7", "calibration", {"host": "gpu1", "noise": found})
 
-    assert [one.run for one in RunMemory(store.journal, store.records).learned()] == ["r2", "r3"]
+    assert [one.run for one in RunMemory(store.journal, store.records).learned()] == ["r2", "r3", "r7"]
 
 
 def out_of_service(store: Store, service: str = "chat") -> dict[str, str]:

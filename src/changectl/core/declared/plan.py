@@ -56,6 +56,9 @@ class Plan(Grammar):
     outage: Duration | None = Field(
         None, description="the time out of service that this plan may take", examples=["30m"]
     )
+    accept_undecided: bool = Field(
+        False, description="whether a trial may begin whose effort cannot decide its limits on this host"
+    )
     on_partial: OnPartial = Field(
         "stop",
         description="what becomes of instances that keep a step when a later one does not: they stay, or go back too",

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from changectl.core.judging.judgement import Judgement, Reason, Verdict
 from changectl.core.trial.flags import outliers
 from changectl.core.trial.noise import spreads_unchanged
+from changectl.core.trial.noise_learned import usual_of
 from changectl.core.trial.noise_model import AT, ENOUGH, NoiseModel, Spread
 from changectl.core.trial.order import LEAST_TO_LEARN, MOST_PAIRS, PAIRS, Times
 from changectl.core.trial.phases import TrialPhase, pairs_done, unlike_first
@@ -45,11 +46,13 @@ class Taught:
 
     Attributes:
         spreads: figure -> its spread from phase to phase; empty: nothing can be learned from them.
+        usual: how large the same figures are.
         why: what speaks against it; "": nothing does.
         left_out: the one phase that was unlike the others, and was left out; "": there was none.
     """
 
     spreads: Mapping[str, Spread]
+    usual: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
     left_out: str = ""
 
@@ -86,10 +89,11 @@ def taught(phases: Sequence[TrialPhase]) -> Taught:
     """
     odd = outliers(phases)
     if len(odd) > 1:
-        return Taught({}, "; ".join(str(reason) for reason in odd.values()))
-    spreads = spreads_unchanged([phase for phase in phases if phase.number not in odd])
+        return Taught({}, why="; ".join(str(reason) for reason in odd.values()))
+    even = [phase for phase in phases if phase.number not in odd]
+    spreads = spreads_unchanged(even)
     why = "" if spreads else f"{len(phases)} phases are too few to tell noise from a drift of the host"
-    return Taught(spreads, why, "".join(reason.text for reason in odd.values()))
+    return Taught(spreads, usual_of(even, spreads), why, "".join(reason.text for reason in odd.values()))
 
 
 def blindest(noise: NoiseModel, figures: Sequence[str], levels: Sequence[str]) -> Sight:

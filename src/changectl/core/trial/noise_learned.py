@@ -6,16 +6,19 @@ loads like its own, for as long as they stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from statistics import median
 from typing import Any
 
 from changectl.core.judging.judgement import Judgement, Verdict
+from changectl.core.measuring.metrics import parse_metric
 from changectl.core.trial.flags import OUTLIER
 from changectl.core.trial.noise import spreads_of
 from changectl.core.trial.noise_model import NOTHING_KNOWN, NoiseModel, Spread
-from changectl.core.trial.phases import TrialPhase
+from changectl.core.trial.phases import TrialPhase, of_letter
 
 LASTS = timedelta(days=30)  # neighbours, dust and disks change without any name for it
 
@@ -29,16 +32,18 @@ class Learned:
         alike: what has to be the same where it is to hold: hardware, kernel, driver, engine, model, load.
         spreads: figure -> its spread from phase to phase.
         run: the run that it is of.
+        usual: figure -> how large it was with the saved configuration.
     """
 
     at: str
     alike: Mapping[str, Any]
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     run: str = ""
+    usual: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Strict JSON values, without what the record says of its events anyway."""
-        return {"alike": dict(self.alike), **NoiseModel(self.spreads).to_json()}
+        return {"alike": dict(self.alike), "usual": dict(self.usual), **NoiseModel(self.spreads).to_json()}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], at: str, run: str) -> Learned:
@@ -49,8 +54,9 @@ class Learned:
         """
         model = NoiseModel.from_json(raw)
         try:
-            return cls(at, dict(raw["alike"]), model.measured, run)
-        except (KeyError, TypeError) as error:
+            usual = {name: float(value) for name, value in raw.get("usual", {}).items()}  # older programs wrote none
+            return cls(at, dict(raw["alike"]), model.measured, run, usual)
+        except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"learned noise does not say where it holds: {error!r}") from error
 
 
@@ -67,7 +73,14 @@ def tells_noise(judgement: Judgement) -> bool:
 def learned(phases: Sequence[TrialPhase], alike: Mapping[str, Any], at: str, run: str) -> Learned | None:
     """What a trial found out; None: it has too few phases to tell noise from effect."""
     spreads = spreads_of(phases)
-    return Learned(at, alike, spreads, run) if spreads else None
+    return Learned(at, alike, spreads, run, usual_of(phases, spreads)) if spreads else None
+
+
+def usual_of(phases: Sequence[TrialPhase], names: Iterable[str]) -> dict[str, float]:
+    """How large these figures are with the saved configuration: the median of its phases."""
+    saved = [phase.measurement for phase in of_letter(phases, "A")]
+    found = {name: [value for one in saved if (value := one.value(parse_metric(name))) is not None] for name in names}
+    return {name: median(values) for name, values in found.items() if values and all(map(math.isfinite, values))}
 
 
 def known(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> NoiseModel:
@@ -80,10 +93,20 @@ def known(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> Noise
         now: the time.
     """
     model = NOTHING_KNOWN
+    for one in _holding(found, alike, now):
+        model = model.updated(one.spreads)
+    return model
+
+
+def usually(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> dict[str, float]:
+    """How large the figures of such a host were lately; the latest counts."""
+    return {name: value for one in _holding(found, alike, now) for name, value in one.usual.items()}
+
+
+def _holding(found: Iterable[Learned], alike: Mapping[str, Any], now: str) -> Iterator[Learned]:
     if None in alike.values():
-        return model
+        return
     since = datetime.fromisoformat(now) - LASTS
     for one in found:
         if dict(one.alike) == dict(alike) and datetime.fromisoformat(one.at) >= since:
-            model = model.updated(one.spreads)
-    return model
+            yield one
