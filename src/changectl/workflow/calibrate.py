@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from changectl.core.cost import Span
+from changectl.core.counting import counted
 from changectl.core.declared.effort import TOO_SHORT
 from changectl.core.errors import Refused
 from changectl.core.history.events import CALIBRATION
@@ -93,9 +94,10 @@ def calibrate(run: StepRun, calibration: Calibration) -> Ending:
 def _learn(run: StepRun, attempt: Attempt, calibration: Calibration) -> str:
     """Measure one instance and put on record what that teaches; returns it in words."""
     before, name = _known(run, attempt.contact), attempt.target.name
-    found, pairs = _measured(run, attempt, calibration)
+    found, phases = _measured(run, attempt, calibration)
     if found.why:
-        text = f"{name}: nothing was learned: {found.why}. What to do: calibrate while the host is quieter, or longer"
+        why = "; ".join(part for part in (found.ended, found.why) if part)
+        text = f"{name}: nothing was learned: {why}. What to do: calibrate while the host is quieter, or longer"
         raise NotKept(
             "inconclusive", f"{text}: changectl calibrate {attempt.target.service.service} --pairs {MOST_PAIRS}"
         )
@@ -103,12 +105,13 @@ def _learn(run: StepRun, attempt: Attempt, calibration: Calibration) -> str:
     sights = [blindest(model, *_figures(run, attempt.contact)) for model in (before, after)]
     text = f"{name}: with a standard trial, before: {told(sights[0])}; now: {told(sights[1])}"
     text += f". Left out: {found.left_out}" if found.left_out else ""
+    text += f". It ended after {counted(phases, 'phase')}: {found.ended}" if found.ended else ""
     noise = Learned("", alike(attempt.contact, _load(run)), found.spreads, usual=found.usual).to_json()
     ways = {
         when: {"visible": sight.visible, "provable": sight.provable, "source": sight.source}
         for when, sight in zip(("before", "after"), sights, strict=True)
     }
-    run.recorder.note(CALIBRATION, {"host": name, "pairs": pairs, "noise": noise, **ways, "text": text})
+    run.recorder.note(CALIBRATION, {"host": name, "phases": phases, "noise": noise, **ways, "text": text})
     return text
 
 
@@ -139,7 +142,7 @@ class _Loop:
 
 
 def _measured(run: StepRun, attempt: Attempt, calibration: Calibration) -> tuple[Taught, int]:
-    """All phases of one instance, and how many pairs they were. Raises NotKept: they may not be taken together."""
+    """What the phases of one instance teach, and how many they were. Raises NotKept: they may not be taken together."""
     loop, plan = _Loop(run, attempt), run.acceptance.plan
     acts = Acts(
         began={"A": lambda: started_saved(attempt)},
@@ -162,12 +165,13 @@ def _measured(run: StepRun, attempt: Attempt, calibration: Calibration) -> tuple
         took = format_duration(length(1, room.times).seconds, 3)
         text = f"{attempt.target.name}: one pair of phases takes {took}: give `--time` more than that"
         raise NotKept(TOO_SHORT, text) from cause
-    if judgement.verdict is Verdict.INVALID:
-        raise NotKept("invalid", "; ".join(str(reason) for reason in judgement.reasons), judgement)
-    found = taught(turns.phases)
-    if found.why and turns.stopped is not None:
-        found = replace(found, why=f"{turns.stopped.text}; {found.why}")
-    return found, len(turns.phases) // 2
+    phases, ended = turns.phases, turns.stopped.text if turns.stopped else ""
+    if judgement.verdict is Verdict.INVALID:  # with the last phase; those before it may be taken together
+        phases, ended = phases[:-1], "; ".join(str(reason) for reason in judgement.reasons)
+    found = replace(taught(phases), ended=ended)
+    if found.why and judgement.verdict is Verdict.INVALID:
+        raise NotKept("invalid", f"{attempt.target.name}: nothing was learned: {ended}", judgement)
+    return found, len(phases)
 
 
 def _never(*_: object) -> None:

@@ -16,6 +16,7 @@ from tests.unit.cli.cli_runner import Run
 from tests.unit.cli.documents import SCHEMA, fits
 from tests.workflow.crash import killed_at, settle
 from tests.workflow.stage import BETTER, WORSE, Stage, plan_text
+from tests.workflow.test_calibrate import calibrated, found_by
 
 from changectl.cli import init, main, validate
 from changectl.cli._result import run_document, show_run
@@ -78,6 +79,20 @@ def test_apply_of_several_pairs(slots: int, code: int, reason: str) -> None:
     fits(document, "apply")
     assert (document["exit_code"], document["reason"]) == (code, reason)
     fits(plan_document(stage.order(text), preview(stage.order(text), stage.tools), 0), "plan")
+
+
+@pytest.mark.parametrize(("known", "reason"), [(False, "calibrated"), (True, "nothing_to_do")])
+def test_calibrate(known: bool, reason: str) -> None:
+    stage = Stage()
+    if known:
+        first = Stage()
+        calibrated(first)
+        stage.memory.noise = found_by(first)
+    end = calibrated(stage)
+    document = printed(stage, end.run, end.last, end.exit_code)
+
+    fits(document, "calibrate")
+    assert (document["exit_code"], document["reason"]) == (0, reason)
 
 
 def test_apply_that_is_refused() -> None:

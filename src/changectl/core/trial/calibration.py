@@ -48,6 +48,7 @@ class Taught:
         spreads: figure -> its spread from phase to phase; empty: nothing can be learned from them.
         usual: how large the same figures are.
         why: what speaks against it; "": nothing does.
+        ended: why no further phase followed; "": all had their turn.
         left_out: the one phase that was unlike the others, and was left out; "": there was none.
     """
 
@@ -55,6 +56,7 @@ class Taught:
     usual: Mapping[str, float] = field(default_factory=dict)
     why: str = ""
     left_out: str = ""
+    ended: str = ""
 
 
 def pairs_needed(noise: NoiseModel, figures: Sequence[str], levels: Sequence[str]) -> int:
