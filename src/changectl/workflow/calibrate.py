@@ -24,6 +24,7 @@ from changectl.core.trial.calibration import Calibration, Taught, blindest, look
 from changectl.core.trial.noise_learned import Learned
 from changectl.core.trial.noise_model import NoiseModel
 from changectl.core.trial.order import MOST_PAIRS, Times, length
+from changectl.core.trial.precision import enough
 from changectl.core.trial.price import guarded
 from changectl.core.units import format_duration
 from changectl.workflow.attempt import Attempt
@@ -119,11 +120,11 @@ def _learn(run: StepRun, attempt: Attempt, calibration: Calibration) -> str:
 class _Loop:
     """The phases of one instance."""
 
-    run: StepRun
     attempt: Attempt
+    load: LoadPlan
 
     def measured(self, letter: Letter, number: int, start: Start) -> Phase:
-        return measure(self.attempt, letter, _load(self.run), start, number)
+        return measure(self.attempt, letter, self.load, start, number)
 
     def usable(self, phase: Phase) -> None:
         """A first phase that says nothing ends it before the others cost their starts in vain."""
@@ -143,7 +144,7 @@ class _Loop:
 
 def _measured(run: StepRun, attempt: Attempt, calibration: Calibration) -> tuple[Taught, int]:
     """What the phases of one instance teach, and how many they were. Raises NotKept: they may not be taken together."""
-    loop, plan = _Loop(run, attempt), run.acceptance.plan
+    loop, plan = _Loop(attempt, _until_precise(run, attempt)), run.acceptance.plan
     acts = Acts(
         began={"A": lambda: started_saved(attempt)},
         proven=_never,
@@ -172,6 +173,14 @@ def _measured(run: StepRun, attempt: Attempt, calibration: Calibration) -> tuple
     if found.why and judgement.verdict is Verdict.INVALID:
         raise NotKept("invalid", f"{attempt.target.name}: nothing was learned: {ended}", judgement)
     return found, len(phases)
+
+
+def _until_precise(run: StepRun, attempt: Attempt) -> LoadPlan:
+    """The load as a trial there would send it: what is learned has to hold for phases that end as early."""
+    load, service = _load(run), attempt.target.service
+    noise = _known(run, attempt.contact)
+    found = enough(load.sizes, service_class=service.class_, guards=service.slo, expect=(), noise=noise)
+    return replace(load, enough=found)
 
 
 def _never(*_: object) -> None:
