@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from tests.workflow.stage import BETTER, SERVICE, Stage
 from tests.workflow.test_extend import SHORT, extended
 from tests.workflow.test_trial import GAIN, carried_out, letters, plan
 
+from changectl.core.measuring.measurement import parse_records
+from changectl.core.replaying.basis import Basis
 from changectl.core.trial.noise_model import PRIOR
 
 RATES = SERVICE.replace("{normal: 8 streams}", "{normal: 8 streams, peak: 6 rps}")
@@ -66,6 +69,17 @@ def test_a_level_that_ended_early_is_on_record_and_told_and_judged_as_any_other(
         assert (level["ended"], level["may_end"], level["asked_seconds"]) == (10.0, True, 20.0)
     assert stage.journal.bodies("measure.outcome")[0]["basis"]["ended"] == {"normal": 10.0}
     assert "gpu1: precise before its time was used: normal after 10s" in stage.reporter.notes
+
+
+def test_its_figures_follow_from_the_record_to_the_last_bit() -> None:
+    stage = Stage()
+    stage.host.requests, stage.host.precise_after = 80, 10.0
+    carried_out(stage, plan(BETTER, GAIN))
+
+    for body in json.loads(json.dumps(stage.journal.bodies("measure.outcome"))):
+        records = parse_records(stage.records.blobs[body["blob"]].decode())
+        again = Basis.from_json(body["basis"]).measurement(records).to_json()
+        assert json.loads(json.dumps(again)) == body["summary"]
 
 
 def test_phases_of_which_some_ended_early_and_some_did_not_are_compared() -> None:
