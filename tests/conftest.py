@@ -19,7 +19,13 @@ WAIT = (
 )  # minutes of looking on: nothing is measured
 SAMPLE = "/lab/test_fault_sample.py"
 # These are measured, and small effects count.
-TRIALS = ("/lab/test_trial.py", "/lab/test_extend.py", "/lab/test_design_example.py", "/lab/test_selftest.py")
+TRIALS = (
+    "/lab/test_trial.py",
+    "/lab/test_extend.py",
+    "/lab/test_design_example.py",
+    "/lab/test_selftest.py",
+    "/lab/test_calibrate.py",
+)
 PROCESSORS = frozenset(os.sched_getaffinity(0))
 if number := int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")):
     # Each worker has a lab of its own. The lab reads its number when it is imported, so it is set before that.
