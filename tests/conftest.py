@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
 
-LAB, FAULTS, WAITING, HERE = "lab", "faults", "waiting", "here"
-WAIT = (
-    "/lab/test_incident.py",
-    "/lab/test_watch.py",
-    "/lab/test_deadman_host.py",
-)  # minutes of looking on: nothing is measured
+LAB, FAULTS, WAITING, ENGINES, HERE = "lab", "faults", "waiting", "engines", "here"
+# Minutes of looking on: nothing is measured.
+WAIT = ("/lab/test_incident.py", "/lab/test_watch.py", "/lab/test_deadman_host.py")
+# A start takes half a minute, and the limits on what is measured are far away from any of it.
+SLOW_ENGINES = ("/lab/test_vllm.py", "/lab/test_lab_vllm.py", "/lab/test_mlserver.py")
 SAMPLE = "/lab/test_fault_sample.py"
 # These are measured, and small effects count.
 TRIALS = (
@@ -36,7 +35,7 @@ if number := int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
     """A group for each stream, in the order of collection: no two tests share a lab, and no two this machine.
 
-    The longest list goes first: HERE, LAB and WAITING run side by side, and who is through first takes FAULTS.
+    The longest list goes first: HERE, LAB and WAITING run side by side, and who is through first takes the rest.
 
     pytest-xdist's own groups (`--dist loadgroup`) fall apart without a word under pytest 9.2, which no longer shows
     the changed name of a test, so the group follows from where a test lies.
@@ -62,7 +61,8 @@ def stream(nodeid: str) -> str:
     path = nodeid.partition("::")[0]
     if "/lab/" not in path:
         return HERE
-    return FAULTS if path.endswith(SAMPLE) else WAITING if path.endswith(WAIT) else LAB
+    streams = {SAMPLE: FAULTS, WAIT: WAITING, SLOW_ENGINES: ENGINES}
+    return next((name for files, name in streams.items() if path.endswith(files)), LAB)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +14,23 @@ from tests.lab.harness.hosts import LabHost
 from tests.lab.harness.lab import Lab
 from tests.lab.harness.services import LlamaService
 from tests.lab.harness.vllm_service import VllmService
+
+#: What a test that failed may have left on a host: an armed dead-man, a lease, what waits for either.
+CLEAN = """
+systemctl stop 'changectl-*'; systemctl disable changectl-boot.service
+pkill -KILL -f '[c]hangectl'
+rm -rf /var/lib/changectl /etc/systemd/system/changectl-*; systemctl daemon-reload; systemctl reset-failed; true
+"""
+_left = {"h1": False, "h2": False, "c1": False}  # host -> whether a test failed since it was cleaned
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """After a test that failed, the hosts are cleaned before their next use: one failure must not become many."""
+    report = yield
+    if report.failed:
+        _left.update(dict.fromkeys(_left, True))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -140,5 +157,8 @@ def _sound(host: LabHost) -> LabHost:
     if not host.running:
         host.boot()
     host.restore_link()
+    if _left.get(host.name):
+        host.run(["sh", "-c", CLEAN])
+        _left[host.name] = False
     host.wait_ssh()
     return host

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import FAULTS, HERE, LAB, SAMPLE, TRIALS, WAIT, WAITING, stream
+from tests.conftest import ENGINES, FAULTS, HERE, LAB, SAMPLE, SLOW_ENGINES, TRIALS, WAIT, WAITING, stream
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
     [
         ("tests/lab/test_revert.py::test_a", LAB),
         ("tests/lab/test_watch.py::test_a", WAITING),
+        ("tests/lab/test_vllm.py::test_a", ENGINES),
         ("tests/lab/test_fault_sample.py::test_a[x/unit/y]", FAULTS),
         ("tests/faults/test_local_sample.py::test_a", HERE),
         ("tests/unit/core/test_labels.py::test_a[/lab/test_lab_]", HERE),
@@ -28,7 +29,7 @@ def test_a_test_belongs_to_the_stream_of_its_place(nodeid: str, expected: str) -
 
 
 def test_the_files_that_are_named_are_there() -> None:
-    assert all((ROOT / "tests" / name.lstrip("/")).is_file() for name in (SAMPLE, *WAIT, *TRIALS))
+    assert all((ROOT / "tests" / name.lstrip("/")).is_file() for name in (SAMPLE, *WAIT, *SLOW_ENGINES, *TRIALS))
 
 
 def test_no_two_workers_share_a_stream() -> None:
