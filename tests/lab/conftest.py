@@ -18,7 +18,7 @@ from tests.lab.harness.vllm_service import VllmService
 #: What a test that failed may have left on a host: an armed dead-man, a lease, what waits for either.
 CLEAN = """
 systemctl stop 'changectl-*'; systemctl disable changectl-boot.service
-pkill -KILL -f '[c]hangectl'
+pkill -KILL -f 'program[.]pyz|/proc/self/f[d]/|[c]hangectl_host'
 rm -rf /var/lib/changectl /etc/systemd/system/changectl-*; systemctl daemon-reload; systemctl reset-failed; true
 """
 _left = {"h1": False, "h2": False, "c1": False}  # host -> whether a test failed since it was cleaned
