@@ -12,18 +12,24 @@ if TYPE_CHECKING:
     from xdist.scheduler import Scheduling
 
 LAB, FAULTS, WAITING, ENGINES, HERE = "lab", "faults", "waiting", "engines", "here"
-# Minutes of looking on: nothing is measured.
-WAIT = ("/lab/test_incident.py", "/lab/test_watch.py", "/lab/test_deadman_host.py")
+# Minutes of looking on, or of waiting for a lease to run out: nothing small is measured.
+WAIT = (
+    "/lab/test_incident.py",
+    "/lab/test_watch.py",
+    "/lab/test_deadman_host.py",
+    "/lab/test_traffic_nginx.py",
+    "/lab/test_caller.py",
+)
 # A start takes half a minute, and the limits on what is measured are far away from any of it.
 SLOW_ENGINES = ("/lab/test_vllm.py", "/lab/test_lab_vllm.py", "/lab/test_mlserver.py")
 SAMPLE = "/lab/test_fault_sample.py"
-# These are measured, and small effects count.
+# These are measured, and small effects count: the most so in the first ones.
 TRIALS = (
     "/lab/test_trial.py",
     "/lab/test_extend.py",
-    "/lab/test_design_example.py",
     "/lab/test_selftest.py",
     "/lab/test_calibrate.py",
+    "/lab/test_design_example.py",
 )
 PROCESSORS = frozenset(os.sched_getaffinity(0))
 if number := int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")):
@@ -66,11 +72,15 @@ def stream(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Trials come before FAULTS can run beside them.
+    """Trials come first, in their order: before FAULTS and ENGINES can run beside them.
 
     A test that is marked for the lab and lies elsewhere would run beside another on the same hosts.
     """
     for item in items:
         if item.get_closest_marker("lab") and stream(item.nodeid) == HERE:
             raise pytest.UsageError(f"{item.nodeid} needs the lab; put it into tests/lab")
-    items.sort(key=lambda item: not item.nodeid.partition("::")[0].endswith(TRIALS))
+    items.sort(key=lambda item: _turn(item.nodeid.partition("::")[0]))
+
+
+def _turn(path: str) -> int:
+    return next((turn for turn, name in enumerate(TRIALS) if path.endswith(name)), len(TRIALS))
