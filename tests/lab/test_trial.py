@@ -119,12 +119,13 @@ def test_harm_at_peak_alone_is_seen_in_the_first_pair_named_and_taken_back(
 
 def test_harm_in_the_tail_alone_is_seen_and_taken_back(desk: Desk, h1: LabHost, llama_service: ServiceMaker) -> None:
     service = served(h1, llama_service, 4, environment={"LAB_FAULT_TAIL": "0@1500"})
-    desk.lay_out([service], levels="{normal: 8 rps}")
-    # Long enough to read that a moment in which this machine is busy does not count.
-    desk.ask(*(f"{number} " + "once upon a time " * 24 for number in range(12)), tokens=16)
+    desk.lay_out([service], levels="{normal: 6 rps}")
+    # Long enough to read that a moment in which this machine is busy does not count, and asked so seldom that the
+    # engine has room even then.
+    desk.ask(*(f"{number} " + "once upon a time " * 16 for number in range(12)), tokens=16)
     before = service.stat(service.env_file)
 
-    step = trial(desk, planned(desk, TAIL, "neutral", time="150s", length="seconds: 9s", accept=ONE_LIMIT), 4)
+    step = trial(desk, planned(desk, TAIL, "neutral", time="180s", length="seconds: 12s", accept=ONE_LIMIT), 4)
 
     assert (step["outcome"], step["verdict"]) == ("reverted", "regressed")
     assert worse(step) == {("ttft_user_p95", "normal")}
