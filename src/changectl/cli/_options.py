@@ -89,13 +89,18 @@ def inventory_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _INVENTORY(_VAULT(gathered))
 
 
-def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float:  # noqa: ARG001 - click's signature
+def duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:  # noqa: ARG001 - click's signature
+    """For options like `--time 45m`: seconds; None: not given."""
     from changectl.core.units import parse_duration
 
     try:
-        return 0.0 if value is None else parse_duration(value)
+        return None if value is None else parse_duration(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float:
+    return duration(ctx, param, value) or 0.0
 
 
 def wait_option(function: Callable[..., Any]) -> Callable[..., Any]:

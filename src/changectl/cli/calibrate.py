@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options, wait_option
+from changectl.cli._options import (
+    HostOptions,
+    OutputOptions,
+    duration,
+    example,
+    host_options,
+    output_options,
+    wait_option,
+)
 from changectl.core.trial.order import LEAST_TO_LEARN, MOST_PAIRS
-
-
-def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:  # noqa: ARG001 - click's signature
-    from changectl.core.units import parse_duration
-
-    try:
-        return None if value is None else parse_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 @click.command(
@@ -27,11 +26,11 @@ def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     type=click.IntRange(LEAST_TO_LEARN, MOST_PAIRS),
     help="So many pairs of phases. Default: as many as make the host count as calibrated, mostly 6.",
 )
-@click.option("--time", metavar="DURATION", callback=_duration, help="As many phases as fit into it, like 45m.")
+@click.option("--time", metavar="DURATION", callback=duration, help="As many phases as fit into it, like 45m.")
 @click.option(
     "--outage",
     metavar="DURATION",
-    callback=_duration,
+    callback=duration,
     help="The time that an instance may be stopped or loading in all; needed where nothing takes it out of traffic.",
 )
 @click.option("--reason", default="calibration", show_default=True, help="Why, for whoever reads the history.")

@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from changectl.cli._options import HostOptions, OutputOptions, example, host_options, output_options, wait_option
+from changectl.cli._options import (
+    HostOptions,
+    OutputOptions,
+    duration,
+    example,
+    host_options,
+    output_options,
+    wait_option,
+)
 
 if TYPE_CHECKING:
     from changectl.core.history.selftests import SelfTestRun
     from changectl.reports.printer import Printer
-
-
-def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:  # noqa: ARG001 - click's signature
-    from changectl.core.units import parse_duration
-
-    try:
-        return None if value is None else parse_duration(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 @click.command(
@@ -28,7 +27,7 @@ def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 )
 @click.argument("service")
 @click.option(
-    "--seconds", metavar="DURATION", callback=_duration, help="How long each of the six phases lasts, like 1m."
+    "--seconds", metavar="DURATION", callback=duration, help="How long each of the six phases lasts, like 1m."
 )
 @click.option("--last", is_flag=True, help="Only tell what the record has of the last one; no host is touched.")
 @wait_option
@@ -39,10 +38,10 @@ def command(
 ) -> int:
     """Put a known delay into the way to SERVICE, and see whether a trial's judge finds it.
 
-    The running service gets the load of one level (`low`, else the first) in six phases: two as a reference, two just
-    the same, and two through a relay that holds every request back, by 0.4 times the time to the first token and 25 ms
-    at least. The delay has to be judged a regression, and no delay must not be. Otherwise measuring is blind there, a
-    trial's "no harm" would prove nothing, and you are told why and what to do.
+    The running service gets the load of one level (`low`, else the first) through a relay, in six phases: two as a
+    reference, two just the same, and two in which the relay holds every request back, by 0.4 times the time to the
+    first token and 25 ms at least. The delay has to be judged a regression, and no delay must not be. Otherwise
+    measuring is blind there, a trial's "no harm" would prove nothing, and you are told why and what to do.
 
     Nothing is changed, stopped or started, and the service stays with its users. So no more is sent than a tenth of
     what they send, unless nobody came for a minute or the service says `load_on_live`. Minutes and requests are said
